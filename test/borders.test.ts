@@ -207,7 +207,7 @@ const deciders = [
   /^updater\/swarm\/services\/(?:choose-stack|specs|tasks)\.ts$/,
   /^updater\/swarm\/(?:record\/plan-stack-recovery|plan\/plan-service-updates|pull\/pull-services)\.ts$/,
   /^updater\/swarm\/rollout\/plan-stack-step\.ts$/,
-  /^updater\/run\/state\/(?:rollout|run-state|was-interrupted)\.ts$/,
+  /^updater\/run\/state\/(?:rollout|run-state|interruption-predicate)\.ts$/,
 ];
 
 /** Reasons why a file is not pure: it waits, reads a clock, or imports a system module. */

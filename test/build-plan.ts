@@ -5,7 +5,7 @@ import { requirePin } from '../src/core/compose/pins/find-pin.ts';
 import type { ProjectFiles } from '../src/core/compose/project-files.ts';
 import type { ProgressEvent } from '../src/core/progress/event.ts';
 import { parseTarget, type Target } from '../src/core/release/target.ts';
-import type { ComposeModel, ModelService } from '../src/engine/cli/compose.ts';
+import type { ComposeModel, ComposeService } from '../src/engine/cli/compose.ts';
 import type { Engine, RemoteDigest } from '../src/engine/cli/engine.ts';
 import type { Container, Image } from '../src/engine/objects/container.ts';
 import { versionLabel } from '../src/engine/objects/labels.ts';
@@ -57,7 +57,7 @@ export const generated = (images: Readonly<Record<string, string>>): string =>
 /** Compose's model of files that contain only images; `more` adds fields to services. */
 export function modelOf(
   files: ProjectFiles,
-  more: Readonly<Record<string, Partial<ModelService>>> = {},
+  more: Readonly<Record<string, Partial<ComposeService>>> = {},
 ): ComposeModel {
   const names = [...new Set(files.composeFiles.flatMap((file) => getParsedComposeFile(file).serviceNames))];
   const service = (name: string) => ({ image: requirePin(files, name).referenceText, ...more[name] });

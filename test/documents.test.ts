@@ -140,7 +140,7 @@ describe("SECURITY.md's tables of calls", () => {
     const types = [
       'updater/data/selection/find-external-databases.ts',
       'updater/run/log/mask.ts',
-      'engine/http/engine-target.ts',
+      'engine/http/engine-connection.ts',
       'feed/private-host.ts',
       'server/http/node-handler.ts',
     ];
@@ -156,7 +156,7 @@ describe("SECURITY.md's tables of calls", () => {
         .sort(),
     ).toEqual([
       'notify/notifier.ts',
-      'server/serve/product-callbacks.ts',
+      'server/serve/product-callback-client.ts',
       'wire/api-client/update-api-client.ts',
     ]);
     expect(filesWith(/getBuiltinModule\(/).sort()).toEqual(onHttp);

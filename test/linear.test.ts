@@ -4,16 +4,16 @@ import { parseEnvAssignments } from '../src/core/compose/env-file.ts';
 import { findUnsetRequiredVariables } from '../src/core/compose/interpolation.ts';
 import {
   findCommentedOutSecrets,
-  findContentSecrets,
   findKeyedSecrets,
   findLineSecrets,
+  splitSecretContent,
 } from '../src/core/compose/secrets/secret-lines.ts';
 import { formatEventLine, parseEventLine } from '../src/core/progress/log-line.ts';
 import { formatLastLine } from '../src/core/progress/run-result.ts';
 import { createResponseError } from '../src/engine/http/engine-error.ts';
 import { classifyPullFailure } from '../src/engine/registry/classify-pull-failure.ts';
 import { databaseHostsOf } from '../src/updater/data/selection/find-external-databases.ts';
-import { createMask } from '../src/updater/run/log/mask.ts';
+import { createMaskFilter } from '../src/updater/run/log/mask.ts';
 import { parseReleaseNotes } from '../src/web/model/parse-release-notes.ts';
 
 // External text (compose files, logs, responses of registries, release notes) is parsed synchronously, so a stop signal
@@ -47,7 +47,7 @@ function growth(read: (text: string) => unknown, piece: string, shortSize: numbe
   return least;
 }
 
-const mask = createMask({
+const mask = createMaskFilter({
   secrets: [
     { key: 'A', value: 'a'.repeat(500) },
     { key: 'B', value: `${'-'.repeat(300)}x` },
@@ -56,7 +56,7 @@ const mask = createMask({
   shown: ['a.a', '/opt/acme'],
 });
 
-const maskOfThousands = createMask({
+const maskOfThousands = createMaskFilter({
   secrets: Array.from({ length: 5000 }, (_, index) => ({
     key: 'A',
     value: `value number ${10_000 + index}`,
@@ -69,7 +69,7 @@ describe('external text is read in linear time', () => {
     ['keyedSecrets, an option and blank lines', (text) => findKeyedSecrets(`--pass${text}x`), ['\n', ' \n']],
     ['requiredIn', (text) => findUnsetRequiredVariables(text, () => null), ['${a:?', '${']],
     ['secretsOfLines', (text) => findLineSecrets(`x${text}x`), ['0a', ' ', 'a =', '"']],
-    ['secretsOfContent', (text) => findContentSecrets(`a: b${text}x`), ['a', ' ', ' # ']],
+    ['secretsOfContent', (text) => splitSecretContent(`a: b${text}x`), ['a', ' ', ' # ']],
     ['commentedOut', (text) => findCommentedOutSecrets(`# PASS: b${text}x`), ['#', ' ']],
     ['findAssignments', (text) => parseEnvAssignments({ path: '', text: `A=${text}` }), [' ', 'A=b\n', ' #']],
     ['classifyPullFailure', classifyPullFailure, [' ', 'content digest ', 'reference "', 'lookup a on ']],
@@ -105,7 +105,7 @@ describe('external text is read in linear time', () => {
     ['the mask of 5,000 values', maskOfThousands, ['a', 'value number 1', '%20', 'value number 12345']],
     [
       'the mask of a value that grows, too',
-      (text) => createMask({ secrets: [{ key: 'A', value: text.slice(text.length / 2) }] })(text),
+      (text) => createMaskFilter({ secrets: [{ key: 'A', value: text.slice(text.length / 2) }] })(text),
       ['a', '\\"', 'ab'],
       // The tables of a longer value exceed the processor cache, which other programs share.
       3_000,

@@ -1,8 +1,10 @@
 import { type Container, toContainer } from './objects/container.ts';
-import { type Json, requireText, toList, toObject } from './objects/json.ts';
+import { type Json, requireNonEmptyString, toList, toObject } from './objects/json.ts';
 import { composeLabels } from './objects/labels.ts';
+import type { PullProgress } from './registry/pull-progress.ts';
+import type { RegistryCredentials } from './registry/registry-credentials.ts';
 
-export interface EngineFacts {
+export interface EngineVersionInfo {
   version: string;
   /** Such as `linux/amd64`; empty if the engine does not report it. */
   platform: string;
@@ -28,13 +30,22 @@ export interface MountSpec {
   ReadOnly?: boolean;
 }
 
+export interface PullRequest {
+  repository: string;
+  /** Tag or digest. */
+  tag: string;
+  credentials: RegistryCredentials | null;
+  onProgress: (progress: PullProgress) => void;
+  signal: AbortSignal;
+}
+
 export interface RemoteImage {
   digest: string;
   /** Platforms in the format of a Swarm service spec; empty if the registry does not report them. */
   platforms: readonly Json[];
 }
 
-export interface NamedMount {
+export interface ListedMount {
   /** Volume name; empty for a bind mount. */
   volume: string;
   /** Host path of the mounted directory. */
@@ -43,7 +54,7 @@ export interface NamedMount {
 }
 
 export function parseContainer(raw: Json): Container {
-  const container = toContainer({ ...raw, Id: requireText(raw.Id) });
+  const container = toContainer({ ...raw, Id: requireNonEmptyString(raw.Id) });
   if (Number.isNaN(Date.parse(container.createdAt))) throw new TypeError(`created at ${container.createdAt}`);
   return container;
 }

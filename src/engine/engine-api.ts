@@ -1,16 +1,20 @@
-// Client for the engine's API, used by the updater and the server library. `engine-calls.ts` lists the requests.
-
 import type { Readable } from 'node:stream';
 import { isWithin } from '../core/mounts/host-paths.ts';
 import {
-  type EngineFacts,
+  type EngineVersionInfo,
+  type ListedMount,
   localPlatformOf,
-  type NamedMount,
+  type PullRequest,
   parseContainer,
   type RemoteImage,
   selectByExactNames,
 } from './api-objects.ts';
-import { type CallOptions, type EngineFilters, EngineRequests, parseJsonObject } from './engine-requests.ts';
+import {
+  type CallOptions,
+  type EngineFilters,
+  EngineRequestSender,
+  parseJsonBody,
+} from './engine-request-sender.ts';
 import { isApiVersion } from './http/api-version.ts';
 import { EngineError, rejectionCodes, tolerateErrors } from './http/engine-error.ts';
 import { decodeLines, decodeLog } from './http/lines.ts';
@@ -23,20 +27,18 @@ import {
   toImage,
   toListedContainer,
 } from './objects/container.ts';
-import { type Json, requireList, requireText, toList, toObject, toStrings } from './objects/json.ts';
+import {
+  type Json,
+  requireList,
+  requireNonEmptyString,
+  toList,
+  toObject,
+  toStrings,
+} from './objects/json.ts';
 import { toDockerFormat } from './objects/podman.ts';
-import { PullMeter, type PullProgress } from './registry/pull-progress.ts';
+import { PullMeter } from './registry/pull-progress.ts';
 import { type RegistryCredentials, toCredentialHeaders } from './registry/registry-credentials.ts';
 import { findOwnContainer, type OwnContainerClues } from './self/find-own-container.ts';
-
-interface PullRequest {
-  repository: string;
-  /** Tag or digest. */
-  tag: string;
-  credentials: RegistryCredentials | null;
-  onProgress: (progress: PullProgress) => void;
-  signal: AbortSignal;
-}
 
 const containerName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 /** Timeout for reading the last lines of a log: the node of a Swarm task may be offline. */
@@ -51,8 +53,8 @@ const atATime = 32;
  * Client for the engine's API. All methods throw EngineError. Methods of the subclass `Engine` may also throw
  * UpdateError with an EngineError as its cause.
  */
-export class EngineApi extends EngineRequests {
-  async getFacts(): Promise<EngineFacts> {
+export class EngineApi extends EngineRequestSender {
+  async getFacts(): Promise<EngineVersionInfo> {
     const { Version, Os, Arch, MinAPIVersion: oldest, ApiVersion: newest } = await this.getJson('getVersion');
     return {
       version: String(Version),
@@ -81,9 +83,9 @@ export class EngineApi extends EngineRequests {
   /**
    * Lists bind mounts and volumes that any container, running or not, has mounted at the path or at one of its parents.
    */
-  async listMounts(path: string): Promise<NamedMount[]> {
+  async listMounts(path: string): Promise<ListedMount[]> {
     const mounts = (await this.#listAll({})).flatMap((raw) => toList<Json>(toObject(raw).Mounts));
-    return mounts.flatMap(({ Type, Name, Source, Destination }): NamedMount[] => {
+    return mounts.flatMap(({ Type, Name, Source, Destination }): ListedMount[] => {
       const isStored = (Type === 'bind' || Type === 'volume') && !!Source;
       const destination = String(Destination ?? '');
       if (!isStored || !isWithin(path, destination)) return [];
@@ -133,7 +135,7 @@ export class EngineApi extends EngineRequests {
   async #inspectOne(id: string): Promise<Json | null> {
     const { status, body } = await this.request('inspectContainer', { params: { id } });
     if (status === 404) return null;
-    const raw = this.parse(body, parseJsonObject);
+    const raw = this.parse(body, parseJsonBody);
     return this.isPodman ? toDockerFormat(raw) : raw;
   }
 
@@ -164,7 +166,7 @@ export class EngineApi extends EngineRequests {
       body,
       params: { image: String(body.Image) },
     });
-    return this.parse(made.body, (bytes) => requireText(parseJsonObject(bytes).Id));
+    return this.parse(made.body, (bytes) => requireNonEmptyString(parseJsonBody(bytes).Id));
   }
 
   /** Starts a container. Succeeds if the container is already running. */
@@ -310,7 +312,7 @@ export class EngineApi extends EngineRequests {
   async inspectImage(reference: string): Promise<Image | null> {
     const inspect = async (query: Record<string, string>) => {
       const { status, body } = await this.request('inspectImage', { params: { reference }, query });
-      return status === 404 ? null : this.parse(body, parseJsonObject);
+      return status === 404 ? null : this.parse(body, parseJsonBody);
     };
     // Engines before API 1.48 ignore the parameter `manifests`.
     const raw = await inspect({ manifests: '1' });
@@ -350,13 +352,13 @@ export class EngineApi extends EngineRequests {
     const headers = toCredentialHeaders(login);
     const { body } = await this.request('inspectRemoteImage', { params: { reference }, headers });
     return this.parse(body, (bytes) => {
-      const { Descriptor, Platforms } = parseJsonObject(bytes);
+      const { Descriptor, Platforms } = parseJsonBody(bytes);
       // Like `docker stack deploy`, omit the architecture for arm, so that each node selects the variant that it can
       // run.
       const platforms = toList<Json>(Platforms).flatMap(({ architecture, os }) =>
         os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
       );
-      return { digest: requireText(toObject(Descriptor).digest), platforms };
+      return { digest: requireNonEmptyString(toObject(Descriptor).digest), platforms };
     });
   }
 

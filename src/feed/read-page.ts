@@ -2,7 +2,7 @@ import { readResponseText } from '../wire/read-response.ts';
 import { FeedError, PageTooLargeError } from './feed-error.ts';
 import type { FeedOptions } from './follow-redirects.ts';
 import { findNextPageUrl } from './forge.ts';
-import { requestFromFeed, requireOk } from './request-from-feed.ts';
+import { requestFromFeed, requireOkStatus } from './request-from-feed.ts';
 
 export interface FeedPage {
   /** Parsed JSON. */
@@ -26,7 +26,7 @@ export async function readPage(
   const headers = { accept: 'application/json', ...validators };
   return requestFromFeed(url, { feed, headers, signal }, async ({ response, address }) => {
     if (response.status === 304 && validators) return null;
-    requireOk(response);
+    requireOkStatus(response);
     const text = await readResponseText(response);
     if (text === null) throw new PageTooLargeError('a page is larger than 8 MiB');
     return {

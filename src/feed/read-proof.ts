@@ -1,7 +1,7 @@
 import type { Asset, Release } from '../core/release/channel.ts';
 import { readResponseBytes } from '../wire/read-response.ts';
 import type { FeedOptions } from './follow-redirects.ts';
-import { requestFromFeed, requireOk } from './request-from-feed.ts';
+import { requestFromFeed, requireOkStatus } from './request-from-feed.ts';
 
 /** A release's description, and the signature of the description. */
 const proofFiles = ['release.json', 'release.json.sigstore.json'] as const;
@@ -58,7 +58,7 @@ export function readAsset(
     url,
     following,
     async ({ response }) => {
-      requireOk(response);
+      requireOkStatus(response);
       const bytes = await readResponseBytes(response, limit);
       if (bytes === null) throw new InvalidAssetError(`${name} is larger than ${limit / 1024} KiB`);
       return bytes;

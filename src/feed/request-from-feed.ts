@@ -35,7 +35,7 @@ export async function requestFromFeed<T>(
 }
 
 /** @throws FeedError if the status is not 200 */
-export function requireOk(response: Response): void {
+export function requireOkStatus(response: Response): void {
   const { status } = response;
   if (status !== 200)
     throw new FeedError(`the response has status ${status}`, { status, wait: findRetryAfterMs(response) });

@@ -15,7 +15,7 @@ import {
   type PresentationPart,
   type UserAction,
 } from './presentation-parts.ts';
-import { formatCodeText, joinFacts, type Wording } from './wording.ts';
+import { formatCodeText, joinFacts, type TextsAndFormats } from './texts-and-formats.ts';
 
 type ResultKind = 'updated' | 'unchanged' | 'failed' | 'cancelled' | 'broken' | 'other-end';
 
@@ -50,7 +50,7 @@ export const findReleasePageUrl = (status: Status | null, version: string | null
 export function presentResult(
   run: Run,
   { status, version }: { status: Status | null; version: string | null },
-  t: Wording,
+  t: TextsAndFormats,
 ): Presentation {
   const kind = resultKindOf(run);
   const isUpdated = kind === 'updated';
@@ -96,7 +96,7 @@ export function presentResult(
 export const isOtherVersionRunning = ({ to }: Run, version: string | null): boolean =>
   to !== null && to !== 'canary' && version !== null && !isSameVersion(version, to);
 
-function headingOf(run: Run, version: string | null, t: Wording): string {
+function headingOf(run: Run, version: string | null, t: TextsAndFormats): string {
   const { to, cause, code, outcome, rolledBack, cancelRequestedBy: by } = run;
   const isRollback = run.kind === 'rollback';
   switch (resultKindOf(run)) {
@@ -122,7 +122,7 @@ function headingOf(run: Run, version: string | null, t: Wording): string {
   }
 }
 
-function aboutOf(run: Run, version: string | null, t: Wording): string {
+function aboutOf(run: Run, version: string | null, t: TextsAndFormats): string {
   const { rolledBack } = run;
   switch (resultKindOf(run)) {
     case 'updated':
@@ -137,15 +137,15 @@ function aboutOf(run: Run, version: string | null, t: Wording): string {
   }
 }
 
-export const formatDowntime = ({ downtimeSeconds }: Run, t: Wording): string =>
+export const formatDowntime = ({ downtimeSeconds }: Run, t: TextsAndFormats): string =>
   downtimeSeconds === null ? '' : t.downtime(t.seconds(downtimeSeconds));
 
-export const formatOutcome = ({ kind, outcome }: Run, t: Wording): string =>
+export const formatOutcome = ({ kind, outcome }: Run, t: TextsAndFormats): string =>
   outcome === 'updated' && kind === 'rollback'
     ? t.rolledBack
     : formatCodeText(t.outcomes, outcome ?? '', outcome ?? '');
 
-function causeParts(run: Run, t: Wording): (PresentationPart | false)[] {
+function causeParts(run: Run, t: TextsAndFormats): (PresentationPart | false)[] {
   const { cause, code, rolledBack, steps, to } = run;
   const isDeep = steps.some(({ state }) => ['write', 'save', 'recreate', 'verify'].includes(state));
   // The heading of a rolled-back update already contains the cause.
@@ -161,14 +161,14 @@ function causeParts(run: Run, t: Wording): (PresentationPart | false)[] {
   ];
 }
 
-export const createWarningBox = (warnings: readonly string[], t: Wording): MessageBox | false =>
+export const createWarningBox = (warnings: readonly string[], t: TextsAndFormats): MessageBox | false =>
   warnings.length > 0 && createMessageBox('warn', t.warnings(warnings.length), warnings);
 
 function resultActions(
   run: Run,
   status: Status | null,
   version: string | null,
-  t: Wording,
+  t: TextsAndFormats,
 ): (UserAction | null)[] {
   const kind = resultKindOf(run);
   const close = (look: 'primary' | 'quiet end') =>
@@ -209,7 +209,7 @@ function createRetryRequest(
 }
 
 /** Presents a run that was shown earlier but is unknown to the server. */
-export function presentUnknownRun(run: Run, version: string | null, t: Wording): Presentation {
+export function presentUnknownRun(run: Run, version: string | null, t: TextsAndFormats): Presentation {
   return {
     kind: 'run-unknown',
     heading: t.runUnknown(version ?? t.product, t.clock(run.startedAt)),

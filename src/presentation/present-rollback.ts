@@ -1,8 +1,8 @@
 import type { Problem } from '../wire/api-client/parse-responses.ts';
 import type { BlockingJob, Reason, RollbackOffer } from '../wire/status.ts';
-import { createJobText, listInterruptedJobs } from './present-status.ts';
+import { listInterruptedJobs, presentJob } from './present-status.ts';
 import { createButton, createMessageBox, createMutedText, type Presentation } from './presentation-parts.ts';
-import { joinFacts, joinSentences, type Wording } from './wording.ts';
+import { joinFacts, joinSentences, type TextsAndFormats } from './texts-and-formats.ts';
 
 /**
  * Presents the rollback that the user is asked to confirm.
@@ -11,7 +11,7 @@ import { joinFacts, joinSentences, type Wording } from './wording.ts';
 export function presentRollback(
   { to, at, since = at, downtimeSeconds }: RollbackOffer,
   { version, jobs }: { version: string | null; jobs: readonly BlockingJob[] },
-  t: Wording,
+  t: TextsAndFormats,
 ): Presentation {
   const heading = t.restorePointOf(to, t.moment(at));
   const replaced = t.willBeReplaced(t.moment(since));
@@ -59,7 +59,11 @@ export function presentRollback(
  * Presents a rollback that could not be checked or started.
  * @param problem - the error response; null if the connection was lost
  */
-export function presentRejectedRollback(to: string, problem: Problem | null, t: Wording): Presentation {
+export function presentRejectedRollback(
+  to: string,
+  problem: Problem | null,
+  t: TextsAndFormats,
+): Presentation {
   const heading = t.cannotRollBack(t.product, to);
   const { refusal, advice, message, jobs = [] } = (problem?.reason ?? {}) as Partial<Reason>;
   const why = problem === null ? t.connectionLost : t.sentence(message ?? problem.detail);
@@ -71,7 +75,7 @@ export function presentRejectedRollback(to: string, problem: Problem | null, t: 
     isUrgent: true,
     parts: [
       createMessageBox('bad', why, [], { code: refusal ?? (problem && t.httpStatus(problem.status)) }),
-      { kind: 'jobs', jobs: jobs.map((job) => createJobText(job, t)) },
+      { kind: 'jobs', jobs: jobs.map((job) => presentJob(job, t)) },
       advice && { kind: 'advice', text: advice },
     ],
     actions: [

@@ -3,17 +3,23 @@ import { launchStates, phaseNames } from '../wire/codes.ts';
 import { hasSavePhase, isTooLateToCancel, listRunPhaseRows } from '../wire/derived/phase-rows.ts';
 import { findUpgradePathPosition, type UpgradePathPosition } from '../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Run } from '../wire/status.ts';
-import { createJobText, formatRunStart, formatSavingDowntime } from './present-status.ts';
+import { formatRunStart, formatSaveDowntime, presentJob } from './present-status.ts';
 import {
   createButton,
   createMessageBox,
   createMutedText,
   type MessageBox,
-  type PhaseText,
+  type PhasePresentation,
   type Presentation,
   type UserAction,
 } from './presentation-parts.ts';
-import { formatCodeText, formatElapsedTime, joinFacts, joinSentences, type Wording } from './wording.ts';
+import {
+  formatCodeText,
+  formatElapsedTime,
+  joinFacts,
+  joinSentences,
+  type TextsAndFormats,
+} from './texts-and-formats.ts';
 
 interface CancelContext {
   /** Error response to the cancel request; null unless the server rejected the request. */
@@ -26,7 +32,7 @@ interface CancelContext {
 /**
  * Presents a run in progress. The run can be cancelled if `kind` of the result is `waiting`, `preparing` or `updating`.
  */
-export function presentRun(run: Run, context: CancelContext, t: Wording): Presentation {
+export function presentRun(run: Run, context: CancelContext, t: TextsAndFormats): Presentation {
   const kind = kindOf(run);
   const { jobs, until, message, state } = run;
   const isWaiting = kind === 'waiting';
@@ -50,16 +56,14 @@ export function presentRun(run: Run, context: CancelContext, t: Wording): Presen
     ticks: true,
     parts: [
       place && { kind: 'path', versions: place.versions, done: place.at, isRunning: true },
-      isWaiting
-        ? { kind: 'jobs', jobs: jobs.map((job) => createJobText(job, t)) }
-        : { kind: 'phases', phases },
+      isWaiting ? { kind: 'jobs', jobs: jobs.map((job) => presentJob(job, t)) } : { kind: 'phases', phases },
       isWaiting && createMutedText(joinFacts(now && `${now.text} ${formatElapsedTime(elapsed)}`, started)),
       // While the server still responds during `save`, nothing has been stopped yet.
       state === 'save' &&
         createMutedText(
           joinSentences(
             t.copyingData(t.product),
-            context.savingSeconds != null && formatSavingDowntime(context.savingSeconds, t),
+            context.savingSeconds != null && formatSaveDowntime(context.savingSeconds, t),
           ),
         ),
       kind === 'other-state' && { kind: 'text', text: t.sentence(message || state) },
@@ -79,20 +83,20 @@ function kindOf(run: Run) {
   return run.state === 'preparing' || run.state === 'launching' ? 'preparing' : 'updating';
 }
 
-function runActions(kind: string, run: Run, context: CancelContext, t: Wording): UserAction[] {
+function runActions(kind: string, run: Run, context: CancelContext, t: TextsAndFormats): UserAction[] {
   if (kind === 'late') return [{ note: tooLateText(run, t) }];
   if (kind === 'cancelling' || kind === 'other-state') return [];
   const isUnchanged = run.state !== 'write' && run.state !== 'save';
   return [cancelButton(context, t), ...(isUnchanged ? [{ note: t.nothingChangedYet, isRight: true }] : [])];
 }
 
-const cancelButton = ({ isCancelSent }: CancelContext, t: Wording): UserAction =>
+const cancelButton = ({ isCancelSent }: CancelContext, t: TextsAndFormats): UserAction =>
   createButton('cancel', t.cancel, isCancelSent ? null : { kind: 'cancel' });
 
-const tooLateText = ({ kind }: Run, t: Wording): string =>
+const tooLateText = ({ kind }: Run, t: TextsAndFormats): string =>
   kind === 'rollback' ? t.cannotCancelRollback : t.cannotCancel;
 
-function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording): MessageBox | null {
+function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: TextsAndFormats): MessageBox | null {
   if (problem === null) return null;
   const { reason, detail } = problem;
   return createMessageBox('warn', t.sentence(formatCodeText(t.cancelRefusals, reason?.code ?? '', detail)));
@@ -102,7 +106,7 @@ function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording)
 export function presentPendingStep(
   { to, reason, until, since }: PendingStep,
   { version, place, ...context }: CancelContext & { version: string; place: UpgradePathPosition | null },
-  t: Wording,
+  t: TextsAndFormats,
 ): Presentation {
   const waited = t.passed(since);
   const heading = reason === null ? t.versionIsRunning(version) : t.notReady(t.product, version);
@@ -125,7 +129,7 @@ export function presentPendingStep(
 }
 
 /** Presents the outage while the product is being replaced. */
-export function presentRestart(run: Run, outageMs: number, t: Wording): Presentation {
+export function presentOutage(run: Run, outageMs: number, t: TextsAndFormats): Presentation {
   const isData = run.kind === 'rollback' || hasSavePhase(run);
   const log = outageMs >= longRestartMs ? run.log : null;
   return {
@@ -146,13 +150,13 @@ export function presentRestart(run: Run, outageMs: number, t: Wording): Presenta
 /** Outage after which the command for the log is shown. */
 const longRestartMs = 60_000;
 
-const titleOf = ({ kind }: Run, t: Wording): string =>
+const titleOf = ({ kind }: Run, t: TextsAndFormats): string =>
   (kind === 'rollback' ? t.headingRollingBack : t.headingUpdating)(t.product);
 
-const stepText = (place: UpgradePathPosition | null, t: Wording): string | null =>
+const stepText = (place: UpgradePathPosition | null, t: TextsAndFormats): string | null =>
   place && t.stepOf(place.at + 1, place.versions.length);
 
-export function presentPhases(run: Run, t: Wording): PhaseText[] {
+export function presentPhases(run: Run, t: TextsAndFormats): PhasePresentation[] {
   const { phases, toDo } = t;
   const now = t.now ?? Date.parse(run.endedAt ?? run.startedAt);
   return listRunPhaseRows(run, now).map(({ mark, word, message, percent, took }) => ({

@@ -8,13 +8,13 @@ import {
   createMessageBox,
   createMutedText,
   createPageLink,
-  type JobText,
+  type JobPresentation,
   type MessageBox,
   type PageLink,
   type Presentation,
   type PresentationPart,
 } from './presentation-parts.ts';
-import { formatCodeText, joinFacts, joinSentences, type Wording } from './wording.ts';
+import { formatCodeText, joinFacts, joinSentences, type TextsAndFormats } from './texts-and-formats.ts';
 
 /** Data that a presentation needs in addition to the status. */
 export interface StatusContext {
@@ -26,14 +26,14 @@ export interface StatusContext {
 }
 
 /** Presents the available update, or the reason why there is none. Used if there is no run to show. */
-export function presentStatus(status: Status, context: StatusContext, t: Wording): Presentation {
+export function presentStatus(status: Status, context: StatusContext, t: TextsAndFormats): Presentation {
   const { next, reason } = status;
   const shown =
     next === null
       ? presentUpToDate(status, context, t)
       : ((reason && presentBlockingReason(reason, status, context, t)) ??
         presentAvailableUpdate(status, context, t));
-  const notices = presentAdvisories(status, t);
+  const notices = presentStatusNotices(status, t);
   return {
     ...shown,
     announcement: joinFacts(...notices.map(({ heading }) => heading), shown.announcement ?? shown.heading),
@@ -42,7 +42,7 @@ export function presentStatus(status: Status, context: StatusContext, t: Wording
 }
 
 /** Presents the publisher's notices about the running version, and the error of the last check for releases. */
-export function presentAdvisories(status: Status, t: Wording): MessageBox[] {
+export function presentStatusNotices(status: Status, t: TextsAndFormats): MessageBox[] {
   const { version, recalled, urgent, feedError } = status;
   return [
     recalled &&
@@ -57,7 +57,7 @@ export function presentAdvisories(status: Status, t: Wording): MessageBox[] {
   ].filter((notice) => !!notice);
 }
 
-export function presentUpToDate(status: Status, context: StatusContext, t: Wording): Presentation {
+export function presentUpToDate(status: Status, context: StatusContext, t: TextsAndFormats): Presentation {
   const { upToDate, version, channel, checkedAt, automatic, recalled } = status;
   const why = upToDate ? formatCodeText(t.upToDate, upToDate.code, upToDate.message) : t.noUpdateAvailable;
   const checked = t.age(checkedAt);
@@ -80,7 +80,7 @@ export function presentUpToDate(status: Status, context: StatusContext, t: Wordi
   };
 }
 
-function feedErrorBox({ staleSince, message, nextCheckAt }: FeedProblem, t: Wording): MessageBox {
+function feedErrorBox({ staleSince, message, nextCheckAt }: FeedProblem, t: TextsAndFormats): MessageBox {
   const why = t.sentence(message);
   if (staleSince) return createMessageBox('warn', t.staleSince(t.date(staleSince)), [why]);
   const wait = -(t.passed(nextCheckAt) ?? 0);
@@ -89,10 +89,10 @@ function feedErrorBox({ staleSince, message, nextCheckAt }: FeedProblem, t: Word
   ]);
 }
 
-export const createRollbackButton = (to: string, t: Wording, look?: 'primary') =>
+export const createRollbackButton = (to: string, t: TextsAndFormats, look?: 'primary') =>
   createButton('rollback', t.rollBackToVersion(to), { kind: 'check-rollback', to }, look);
 
-const checkButton = ({ isChecking }: StatusContext, t: Wording, isPrimary = true) =>
+const checkButton = ({ isChecking }: StatusContext, t: TextsAndFormats, isPrimary = true) =>
   createButton(
     'check',
     isChecking ? t.checking : t.checkAgain,
@@ -103,7 +103,7 @@ const checkButton = ({ isChecking }: StatusContext, t: Wording, isPrimary = true
 export function presentAvailableUpdate(
   status: Status,
   { history, backupPage }: StatusContext,
-  t: Wording,
+  t: TextsAndFormats,
 ): Presentation {
   const { version, next, latest, releases = [], skipped } = status;
   const to = next?.version ?? '';
@@ -188,7 +188,7 @@ export function createLatestUpdateRequest(status: Status): UpdateRequestBody {
 }
 
 /** Text about the application's preparation for an update, and the restore point; empty if there is neither. */
-const preparationText = (status: Status, to: string, t: Wording): string =>
+const preparationText = (status: Status, to: string, t: TextsAndFormats): string =>
   joinSentences(
     status.preparation && t.sentence(status.preparation),
     formatRestorePointNotice(status, to, t),
@@ -198,23 +198,23 @@ const preparationText = (status: Status, to: string, t: Wording): string =>
 export const formatRestorePointNotice = (
   { restorePoint, version }: Status,
   to: string,
-  t: Wording,
+  t: TextsAndFormats,
 ): string =>
   restorePoint === null
     ? ''
-    : `${t.dataSaved(t.product, to, version)} ${formatSavingDowntime(restorePoint.downtimeSeconds, t)}`;
+    : `${t.dataSaved(t.product, to, version)} ${formatSaveDowntime(restorePoint.downtimeSeconds, t)}`;
 
 /** @param last - downtime in seconds while the previous restore point was saved; null if unknown */
-export const formatSavingDowntime = (last: number | null, t: Wording): string => {
+export const formatSaveDowntime = (last: number | null, t: TextsAndFormats): string => {
   return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, t.seconds(last));
 };
 
-function formatDownloadState({ next, prefetch }: Status, t: Wording): string | false {
+function formatDownloadState({ next, prefetch }: Status, t: TextsAndFormats): string | false {
   if (next?.downloaded) return t.alreadyDownloaded;
   return prefetch?.state === 'downloading' && t.downloading(prefetch.percent);
 }
 
-function durationText({ next, restorePoint }: Status, downtime: number | null, t: Wording): string {
+function durationText({ next, restorePoint }: Status, downtime: number | null, t: TextsAndFormats): string {
   const seconds = next?.estimatedSeconds ?? null;
   if (seconds !== null && seconds < 60 && downtime !== null && restorePoint === null)
     return t.estimatedDurationAndDowntime(t.seconds(seconds), t.seconds(Math.max(1, downtime)));
@@ -230,7 +230,7 @@ function durationText({ next, restorePoint }: Status, downtime: number | null, t
  * Describes when the available update will be installed automatically, or why it will not be. Empty if automatic
  * updates are off.
  */
-export function formatAutomaticUpdate({ automatic, next }: Status, t: Wording): string {
+export function formatAutomaticUpdate({ automatic, next }: Status, t: TextsAndFormats): string {
   if (!automatic?.enabled) return '';
   const { nextAt, blockedBy } = automatic;
   if (blockedBy || nextAt === null) return formatBlockedReason(automatic, t);
@@ -240,7 +240,10 @@ export function formatAutomaticUpdate({ automatic, next }: Status, t: Wording): 
 }
 
 /** Uses the configured time zone, not the user's. */
-export function formatAutomaticSettings(automatic: NonNullable<Status['automatic']>, t: Wording): string {
+export function formatAutomaticSettings(
+  automatic: NonNullable<Status['automatic']>,
+  t: TextsAndFormats,
+): string {
   const { enabled, nextAt, timeZone, blockedBy } = automatic;
   if (!enabled) return t.automaticOff;
   if (blockedBy || nextAt === null) return formatBlockedReason(automatic, t);
@@ -248,11 +251,11 @@ export function formatAutomaticSettings(automatic: NonNullable<Status['automatic
   return t.nextAutomatic(t.futureDay(nextAt, timeZone), t.clock(nextAt, timeZone), timeZone);
 }
 
-const isDue = (at: string, t: Wording): boolean =>
+const isDue = (at: string, t: TextsAndFormats): boolean =>
   t.now !== null && isLessThanMinuteAway(Date.parse(at), t.now);
 
 /** Describes why no update will be installed automatically; empty if there is no such reason. */
-function formatBlockedReason({ blockedBy }: NonNullable<Status['automatic']>, t: Wording): string {
+function formatBlockedReason({ blockedBy }: NonNullable<Status['automatic']>, t: TextsAndFormats): string {
   if (!blockedBy) return '';
   const { code, message, since } = blockedBy;
   if (code !== 'paused')
@@ -286,7 +289,7 @@ export function presentBlockingReason(
   reason: Reason,
   status: Status,
   context: StatusContext,
-  t: Wording,
+  t: TextsAndFormats,
 ): Presentation | null {
   const { code, message, jobs = [], since } = reason;
   if (passedCodes.includes(code)) return null;
@@ -314,11 +317,11 @@ function presentJobs(
   jobs: readonly BlockingJob[],
   status: Status,
   context: StatusContext,
-  t: Wording,
+  t: TextsAndFormats,
 ): Presentation {
   const order = createLatestUpdateRequest(status);
   const isStuck = jobs.some(({ stuck }) => stuck);
-  const list: PresentationPart = { kind: 'jobs', jobs: jobs.map((job) => createJobText(job, t)) };
+  const list: PresentationPart = { kind: 'jobs', jobs: jobs.map((job) => presentJob(job, t)) };
   const interrupted = listInterruptedJobs(jobs, t);
   const queued = jobs.filter(({ state }) => state === 'queued').length;
   const running = jobs.length - queued;
@@ -359,27 +362,33 @@ function presentJobs(
   };
 }
 
-export function createJobText({ kind, title, since, state, stuck }: BlockingJob, t: Wording): JobText {
+export function presentJob(
+  { kind, title, since, state, stuck }: BlockingJob,
+  t: TextsAndFormats,
+): JobPresentation {
   const age = t.age(since);
   const time = stuck ? (age === '' ? t.stuck : t.stuckFor(age)) : state === 'queued' ? t.queued : age;
   return { kind: formatCodeText(t.jobKinds, kind, kind), title: title ?? '', time, isStuck: stuck };
 }
 
 /** Omits queued jobs, because they run after the update. A job in an unknown state counts as running. */
-export const listInterruptedJobs = (jobs: readonly BlockingJob[], t: Wording): string[] =>
+export const listInterruptedJobs = (jobs: readonly BlockingJob[], t: TextsAndFormats): string[] =>
   jobs
     .filter(({ state }) => state !== 'queued')
     .map((job) => {
-      const { kind, title } = createJobText(job, t);
+      const { kind, title } = presentJob(job, t);
       return title === '' ? kind : `${kind} ${title}`;
     });
 
 /** Includes who started the run, if known. */
-export function formatRunStart({ by, startedAt }: Run, t: Wording): string {
+export function formatRunStart({ by, startedAt }: Run, t: TextsAndFormats): string {
   const time = t.clock(startedAt);
   if (by === automaticCaller) return t.startedAutomatically(time);
   return by === null ? t.startedAt(time) : t.startedBy(by, time);
 }
 
-export const presentBuildServers = (servers: Status['buildServers'], t: Wording): PresentationPart | false =>
+export const presentBuildServers = (
+  servers: Status['buildServers'],
+  t: TextsAndFormats,
+): PresentationPart | false =>
   servers.length > 0 && { kind: 'servers', heading: t.serversOutdated(servers.length), servers };

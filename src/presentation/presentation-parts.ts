@@ -1,4 +1,4 @@
-import type { RollbackOrder, UpdateRequestBody } from '../wire/api-client/update-api-client.ts';
+import type { RollbackRequestBody, UpdateRequestBody } from '../wire/api-client/update-api-client.ts';
 import type { RunPhaseRow } from '../wire/derived/phase-rows.ts';
 import type { BuildServer, NewReleaseSetting, PublishedRelease, Run } from '../wire/status.ts';
 
@@ -38,8 +38,8 @@ export type PresentationPart =
   | { kind: 'cause'; text: string; code: string | null }
   | { kind: 'warnings'; warnings: readonly string[] }
   | { kind: 'path'; versions: readonly string[]; done: number; isRunning: boolean }
-  | { kind: 'phases'; phases: readonly PhaseText[] }
-  | { kind: 'jobs'; jobs: readonly JobText[] }
+  | { kind: 'phases'; phases: readonly PhasePresentation[] }
+  | { kind: 'jobs'; jobs: readonly JobPresentation[] }
   | { kind: 'commands'; heading: string; lines: readonly string[] }
   | { kind: 'servers'; heading: string; servers: readonly BuildServer[] }
   | { kind: 'notes'; releases: readonly PublishedRelease[] }
@@ -56,13 +56,13 @@ export interface MessageBox {
 }
 
 /** Texts of a phase. Unknown texts and times are empty. */
-export interface PhaseText extends Pick<RunPhaseRow, 'mark' | 'percent' | 'took'> {
+export interface PhasePresentation extends Pick<RunPhaseRow, 'mark' | 'percent' | 'took'> {
   text: string;
   message: string;
   time: string;
 }
 
-export interface JobText {
+export interface JobPresentation {
   kind: string;
   title: string;
   time: string;
@@ -84,12 +84,12 @@ export interface ActionButton {
   label: string;
   look?: 'primary' | 'quiet' | 'quiet end' | 'quiet danger end';
   /** Null while the action is in progress. */
-  press: ButtonRequest | null;
+  press: ButtonAction | null;
 }
 
-export type ButtonRequest =
+export type ButtonAction =
   | { kind: 'start'; order: UpdateRequestBody }
-  | { kind: 'rollback'; order: RollbackOrder }
+  | { kind: 'rollback'; order: RollbackRequestBody }
   | { kind: 'check-rollback'; to: string }
   | { kind: 'try-again'; run: Run; order: UpdateRequestBody | null }
   | { kind: 'skip'; version: string | null }
@@ -100,7 +100,7 @@ export type ButtonRequest =
 export const createButton = (
   key: string,
   label: string,
-  press: ButtonRequest | null,
+  press: ButtonAction | null,
   look?: NonNullable<ActionButton['look']>,
 ): ActionButton => ({ key, label, press, ...(look && { look }) });
 

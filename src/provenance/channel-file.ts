@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { channelOf, channels, isNewerVersion } from '../core/release/channel.ts';
 import { parseJsonFile } from './parse-json-file.ts';
-import { nameSchema } from './release-file.ts';
+import { identifierSchema } from './release-file.ts';
 import type { Trust } from './trust.ts';
 import { rethrowAsUnverified, UnverifiedError, verifySigner } from './verify-release.ts';
 
@@ -30,7 +30,7 @@ export const channelFileSchema = z
   .object({
     format: z.literal(1),
     /** Name of the product, such as `svc`. */
-    product: nameSchema,
+    product: identifierSchema,
     channel: z.enum(channels),
     issuedAt: z.iso.datetime(),
     expires: z.iso.datetime(),

@@ -1,10 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import {
-  createArchiveHeader,
-  maxArchiveBytes,
-  paddingOf,
-  tarBlockSize,
-} from '../core/files/archive-header.ts';
+import { createTarHeader, tarBlockSize, tarPaddingOf, tarSizeLimitBytes } from '../core/files/tar-header.ts';
 
 /** Position of an entry's bytes in the archive. */
 interface ArchiveEntry {
@@ -62,7 +57,7 @@ export async function openReleaseArchive(path: string): Promise<ReleaseArchive> 
     const status = await handle.stat();
     if (!status.isFile()) throw new Error('it is not a regular file');
     const { size } = status;
-    if (size >= maxArchiveBytes) throw new Error('it is larger than 8 GiB');
+    if (size >= tarSizeLimitBytes) throw new Error('it is larger than 8 GiB');
     const entries = new Map<string, ArchiveEntry>();
     let last: EntryPosition = { section: -1, name: '' };
     for (let at = 0; ; ) {
@@ -106,7 +101,7 @@ async function headerAt(
   const digits = block.toString('latin1', 124, 135);
   if (!/^[0-7]{11}$/.test(digits)) throw new Error(`entry ${shown} has an invalid size`);
   const size = Number.parseInt(digits, 8);
-  if (!block.equals(createArchiveHeader(name, size)))
+  if (!block.equals(createTarHeader(name, size)))
     throw new Error(`entry ${shown} is not allowed in a release archive`);
   return { name, size };
 }
@@ -128,7 +123,7 @@ function requireNextPosition(last: EntryPosition, name: string): EntryPosition {
 
 /** Returns the offset of the header after an entry. The padding between the entry and the header must be zeros. */
 async function endOf(handle: FileHandle, { offset, size }: ArchiveEntry, end: number): Promise<number> {
-  const padding = paddingOf(size);
+  const padding = tarPaddingOf(size);
   if (offset + size + padding > end) throw new Error('it is truncated');
   if (padding > 0 && !isZero(await bytesAt(handle, offset + size, padding)))
     throw new Error('it has data between two entries');

@@ -8,7 +8,7 @@ const digest = z
 const nameOfImage = z
   .string()
   .check(z.regex(/^[\w./:-]{1,256}$/, 'must be the name of a service or repository'));
-export const nameSchema = z
+export const identifierSchema = z
   .string()
   .check(z.regex(/^[\w.-]{1,128}$/, 'may contain only letters, digits, dots, hyphens and underscores'));
 /** File name without a path, so that it cannot refer to a file in another directory. */
@@ -17,13 +17,13 @@ const fileName = z.string().check(z.regex(/^(?!\.)[\w.-]{1,128}$/, 'must be a fi
 const releaseFileSchema = z.object({
   format: z.literal(1),
   /** Name of the product, such as `svc`. */
-  product: nameSchema,
+  product: identifierSchema,
   /** Tag of the release. */
-  version: nameSchema,
+  version: identifierSchema,
   channel: z.enum(['stable', 'canary']),
   publishedAt: z.iso.datetime(),
   /** Oldest version that can be updated to this release. */
-  requires: z.optional(z.nullable(nameSchema)),
+  requires: z.optional(z.nullable(identifierSchema)),
   /** Images of the release, keyed by service or repository. */
   images: z.record(
     nameOfImage,

@@ -5,13 +5,13 @@ import { listIncludedReleases } from './available-update/choose-update.ts';
 import { estimateUpdateSeconds } from './available-update/estimate-seconds.ts';
 import type { Prefetcher } from './prefetch/prefetcher.ts';
 import { fetchBuildServers } from './reasons/build-servers.ts';
-import type { ServerParts } from './run/request/server-parts.ts';
+import type { ServerContextWithRuns } from './run/request/server-context-with-runs.ts';
 import { throwUnavailableError } from './run/update-api.ts';
 import type { AutomaticUpdates } from './schedule/automatic-updates.ts';
 import { decideAutomaticUpdate } from './schedule/decide-automatic-update.ts';
 import type { UpgradePathRunner } from './schedule/upgrade-path-runner.ts';
 
-interface StatusParts extends ServerParts {
+interface StatusParts extends ServerContextWithRuns {
   prefetcher: Prefetcher;
   automatic: AutomaticUpdates;
   paths: UpgradePathRunner;

@@ -1,5 +1,5 @@
 import { englishTexts, type Texts } from '../presentation/english.ts';
-import { createWording, type Wording } from '../presentation/wording.ts';
+import { createTextsAndFormats, type TextsAndFormats } from '../presentation/texts-and-formats.ts';
 
 export type { Texts } from '../presentation/english.ts';
 
@@ -18,7 +18,8 @@ const listeners = new Set<() => void>();
 export const getTexts = (): Texts => current;
 
 /** @param now - the server's current time in milliseconds; null before the first response */
-export const getWording = (now: number | null): Wording => createWording(current, now);
+export const createPageTextsAndFormats = (now: number | null): TextsAndFormats =>
+  createTextsAndFormats(current, now);
 /** Replaces the given texts, for a translation or a different product name. All other texts remain unchanged. */
 export function setTexts({ product, ...overrides }: TextOverrides): void {
   if (product !== undefined)

@@ -74,7 +74,7 @@ export const runKinds = ['update', 'rollback'] as const;
 export type RunKind = (typeof runKinds)[number];
 
 /** Outcomes of a run. */
-export const endStates = [
+export const runOutcomes = [
   'updated',
   'unchanged',
   'refused',
@@ -83,7 +83,7 @@ export const endStates = [
   'cancelled',
   'crashed',
 ] as const;
-export type EndState = (typeof endStates)[number];
+export type EndState = (typeof runOutcomes)[number];
 
 /** Checks whether the target version is running and nothing remains to be done. */
 export const isSuccessfulOutcome = (outcome: string | null): boolean =>
@@ -97,7 +97,7 @@ export type PhaseName = (typeof phaseNames)[number];
 export const launchStates = ['waiting', 'preparing', 'launching'] as const;
 
 /** States of a run, in order. A run never returns to an earlier state, except to `waiting` if new jobs have started. */
-export const runStates = [...launchStates, ...phaseNames, ...endStates] as const;
+export const runStates = [...launchStates, ...phaseNames, ...runOutcomes] as const;
 export type RunState = (typeof runStates)[number];
 
 /** Reasons why no update is available. */

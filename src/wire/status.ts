@@ -211,8 +211,8 @@ export const urgentUpdateSchema = createObjectSchema(
   },
 );
 
-export interface BuildServer extends TypeOf<typeof separateBuildServerSchema> {}
-export const separateBuildServerSchema = createObjectSchema(
+export interface BuildServer extends TypeOf<typeof buildServerSchema> {}
+export const buildServerSchema = createObjectSchema(
   'BuildServer',
   'A build server that must be updated separately',
   {
@@ -282,7 +282,7 @@ export const runSchema = createObjectSchema('Run', 'The current run or the last 
   to: createNullableField(createTextField(), 'The target version, if known'),
   startedAt: createTimeField(),
   endedAt: createNullableField(createTimeField()),
-  outcome: createNullableField(createKeywordField(codes.endStates)),
+  outcome: createNullableField(createKeywordField(codes.runOutcomes)),
   message: createTextField("State of the instance, usually from the last line of the updater's log"),
   cause: createNullableField(createTextField(), 'The last error before a run failed'),
   code: createNullableField(
@@ -328,7 +328,7 @@ export const toldRunSchema = createObjectSchema('ToldRun', 'A run with the curre
   now: clock(),
 });
 
-export const restorePointSavingSchema = createObjectSchema(
+export const restorePointPlanSchema = createObjectSchema(
   'Saving',
   'Set if each update saves a restore point first',
   {
@@ -359,8 +359,8 @@ export const statusSchema = createObjectSchema('Status', null, {
   recalled: createNullableField(recalledReleaseSchema, 'Null if the running version is not recalled'),
   urgent: createNullableField(urgentUpdateSchema, 'Null if the running version needs no security update'),
   preparation: createNullableField(createTextField(), 'What the application does before an update'),
-  restorePoint: createNullableField(restorePointSavingSchema, 'Null if updates save no restore point'),
-  buildServers: createListField(separateBuildServerSchema),
+  restorePoint: createNullableField(restorePointPlanSchema, 'Null if updates save no restore point'),
+  buildServers: createListField(buildServerSchema),
   manual: createListField(createTextField(), 'Commands for updating this instance manually'),
   run: createNullableField(runSchema),
   now: clock(),
@@ -371,8 +371,8 @@ export const statusSchema = createObjectSchema('Status', null, {
 });
 
 /** Status for users who are not admins. */
-export interface UserStatus extends TypeOf<typeof userStatusSchema> {}
-export const userStatusSchema = createObjectSchema('Version', null, {
+export interface NonAdminStatus extends TypeOf<typeof nonAdminStatusSchema> {}
+export const nonAdminStatusSchema = createObjectSchema('Version', null, {
   version: createRequiredField(createTextField()),
   // Required to recognize the server: other programs may also report a version, but not whether an update is in
   // progress.

@@ -1,12 +1,12 @@
 import { expect, it, vi } from 'vitest';
-import { type FollowedRunView, formatProgressNotes } from '../../src/client/follow/followed-run-view.ts';
+import { type FollowedRunState, formatProgressNotes } from '../../src/client/follow/followed-run-state.ts';
 import { JsonEventPrinter, PlainLinePrinter } from '../../src/client/follow/line-printers.ts';
 import { LivePhasePrinter } from '../../src/client/follow/live-phase-printer.ts';
-import { formatClockTime } from '../../src/client/output/client-wording.ts';
+import { formatClockTime } from '../../src/client/output/client-texts-and-formats.ts';
 import {
   escapeControlCharacters,
   escapeResponseTexts,
-  fitToColumns,
+  fitTextToColumns,
   formatJsonLine,
   formatTable,
   measureTextWidth,
@@ -24,7 +24,7 @@ const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 const nothing: FailedResult = { kind: 'none', why: { what: 'late' } };
 
 /** A run that has been in one state since its start, received at second 0. */
-function viewOf(state: string, refused: FailedResult | null = null, more: object = {}): FollowedRunView {
+function viewOf(state: string, refused: FailedResult | null = null, more: object = {}): FollowedRunState {
   const steps = [{ state, startedAt: at(0), endedAt: null, message: 'm' }];
   const run = parseToldRun({
     id: 'a',
@@ -41,7 +41,7 @@ function viewOf(state: string, refused: FailedResult | null = null, more: object
   return { run, receivedAt: 0, lastResponseAt: 0, refused };
 }
 
-it.each<[FollowedRunView, number, string[]]>([
+it.each<[FollowedRunState, number, string[]]>([
   [
     viewOf('recreate', nothing),
     61,
@@ -85,7 +85,7 @@ it.each<[FollowedRunView, number, string[]]>([
   expect(formatProgressNotes(view, seconds * 1000)).toEqual(notes);
 });
 
-function plainly(view: FollowedRunView, seconds: readonly number[]): string[] {
+function plainly(view: FollowedRunState, seconds: readonly number[]): string[] {
   const said: string[] = [];
   const lines = new PlainLinePrinter({ write: (text) => said.push(text.trimEnd()) });
   lines.begin(view, 0);
@@ -94,7 +94,7 @@ function plainly(view: FollowedRunView, seconds: readonly number[]): string[] {
 }
 const everySecond = (until: number) => Array.from({ length: until }, (_, index) => index + 1);
 
-it.each<[string, FollowedRunView, number, string[]]>([
+it.each<[string, FollowedRunState, number, string[]]>([
   [
     'a long phase',
     viewOf('pull', null, { percent: 42 }),
@@ -175,7 +175,7 @@ it('escapes texts for a terminal and measures their columns', () => {
   expect(escapeResponseTexts({ a: ['\x1b'], b: null, c: 1 })).toEqual({ a: ['\\u001b'], b: null, c: 1 });
   expect(JSON.parse(formatJsonLine({ a: '\x1b\u202e"' }))).toEqual({ a: '\x1b\u202e"' });
   expect([measureTextWidth('日本'), measureTextWidth('e\u0301'), measureTextWidth('🚀a')]).toEqual([4, 1, 3]);
-  expect([truncateText('日本語', 5), fitToColumns('ab', 4), truncateText('abc', 0)]).toEqual([
+  expect([truncateText('日本語', 5), fitTextToColumns('ab', 4), truncateText('abc', 0)]).toEqual([
     '日本…',
     'ab  ',
     '',

@@ -84,9 +84,11 @@ export const isOfUpdater = (file: string): boolean =>
 
 /** Calls of each method of the engine's classes, including those of methods that it uses. */
 const callsOfMethods = (() => {
-  const texts = ['src/engine/engine-requests.ts', 'src/engine/engine-api.ts', 'src/engine/cli/engine.ts'].map(
-    read,
-  );
+  const texts = [
+    'src/engine/engine-request-sender.ts',
+    'src/engine/engine-api.ts',
+    'src/engine/cli/engine.ts',
+  ].map(read);
   const parts = texts.flatMap((text) => [
     ...text.matchAll(/^ {2}(?:(?:async|protected|override|get) )*\*?(#?[a-z]\w*)\(.*?(?=^ {2}\}\n)/gms),
   ]);

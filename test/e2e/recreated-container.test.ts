@@ -6,7 +6,7 @@ import {
   takeContainerSnapshots,
 } from '../../src/engine/containers/container-snapshot.ts';
 import { listCopiedPaths } from '../../src/engine/containers/copied-files.ts';
-import { rebuildContainer } from '../../src/engine/containers/rebuild-container.ts';
+import { recreateContainer } from '../../src/engine/containers/recreate-container.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import { createInstance, type Instance } from './support/instance.ts';
@@ -69,7 +69,7 @@ async function round(instance: Instance, meanwhile: () => Promise<void> = async 
   const blueprints: ContainerSnapshot[] = JSON.parse(JSON.stringify(taken));
   const successors = new Map<string, string>();
   for (const blueprint of blueprints) {
-    const id = await rebuildContainer(engine, blueprint, successors);
+    const id = await recreateContainer(engine, blueprint, successors);
     successors.set(blueprint.id, id);
     const ran = old.find(({ Id }) => Id === blueprint.id).State.Running;
     if (ran) await docker('start', id);

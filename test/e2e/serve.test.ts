@@ -224,7 +224,7 @@ it('offers a release that is rolled out to 10 % of all instances once the admin 
   await expect.poll(() => told<Status>(update), long).toMatchObject(held);
   await anna.page.reload();
   await anna.press('larder v1.1.0, open update dialog');
-  await anna.sees('v1.2.0 is being rolled out to 10 % of all instances');
+  await anna.sees('v1.2.0 is being rolled out to 10% of all instances');
   await anna.press('Check again');
   await anna.press('Update now');
   expect(await ended('updated', 'v1.2.0')).toMatchObject({ from: 'v1.1.0', by: 'anna' });

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
-import { serverSettingsPath } from '../../src/core/release/release-settings.ts';
+import { settingValuesPath } from '../../src/core/release/release-settings.ts';
 import { EngineApi } from '../../src/engine/engine-api.ts';
 import { buildSettingsArchive } from '../../src/server/run/launch/launch-updater.ts';
 import { engineSocket } from '../rig/engine-api.ts';
@@ -15,7 +15,7 @@ test('only root in the container of an updater can read the values for new setti
     name,
     Image: updaterImage,
     ...{ Entrypoint: ['sh', '-c'] },
-    Cmd: [`stat -c '%a %u %g' "$0"; cat "$0"`, serverSettingsPath],
+    Cmd: [`stat -c '%a %u %g' "$0"; cat "$0"`, settingValuesPath],
     HostConfig: { NetworkMode: 'none', CapDrop: ['ALL'], UsernsMode: 'host' },
   });
   const values = { SMTP_PASSWORD: 'hunter2 "ü" $HOME', SMTP_HOST: 'mail' };

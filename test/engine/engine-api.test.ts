@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { EngineApi } from '../../src/engine/engine-api.ts';
 import {
   canCreateWithAllNetworks,
-  isAtLeast,
+  isVersionAtLeast,
   negotiateApiVersion,
 } from '../../src/engine/http/api-version.ts';
 import type { EngineErrorCode } from '../../src/engine/http/engine-error.ts';
@@ -342,5 +342,5 @@ it.each([
   ['5.10.0+ds1-0ubuntu1', true],
   ['unknown', false],
 ])('compose version %s is at least 5.3: %s', (version, expected) =>
-  expect(isAtLeast(version, '5.3')).toBe(expected),
+  expect(isVersionAtLeast(version, '5.3')).toBe(expected),
 );

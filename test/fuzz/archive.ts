@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { createArchiveHeader } from '../../src/core/files/archive-header.ts';
+import { createTarHeader } from '../../src/core/files/tar-header.ts';
 import { openReleaseArchive } from '../../src/provenance/release-archive.ts';
 import { archiveOf } from '../provenance/archive.ts';
 import { mutatedBytes } from './mutate.ts';
@@ -114,7 +114,7 @@ export const archives: Target<Buffer> = {
       const pieces: Buffer[] = [];
       for await (const piece of archive.stream(one)) pieces.push(piece);
       assert.match(one, /^(?!.*\.\.)[\w./-]{1,100}$/);
-      assert.equal(createArchiveHeader(one, size).length, 512);
+      assert.equal(createTarHeader(one, size).length, 512);
       parts.push([one, Buffer.concat(pieces)]);
       assert.deepEqual(parts.at(-1)?.[1], await archive.read(one, size));
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { EngineApi } from '../../src/engine/engine-api.ts';
 import { EngineError } from '../../src/engine/http/engine-error.ts';
-import { parseObject } from '../../src/engine/objects/json.ts';
+import { parseJsonOrNull } from '../../src/engine/objects/json.ts';
 import { measured, startRawEngine } from '../engine/raw-engine.ts';
 import { type Question, questions, version } from '../engine/raw-requests.ts';
 import { mutatedBytes, mutatedJson } from './mutate.ts';
@@ -57,7 +57,7 @@ export const engineAnswers: Target<{ name: string; bytes: Buffer; isOfVersion: b
     const isOfVersion = which === 0;
     const sample = isOfVersion ? version : (questions[name] as Question).answer;
     const [, body = ''] = sample.toString().split('\r\n\r\n');
-    const json = parseObject(body.replace(/(^|\r\n)[0-9a-f]+\r\n|\r\n$/g, ''));
+    const json = parseJsonOrNull(body.replace(/(^|\r\n)[0-9a-f]+\r\n|\r\n$/g, ''));
     const bytes = mutatedBytes(fc.constant(sample), words);
     const answers = mutatedJson(fc.constantFrom<unknown>(json, json, json, json, null, [])).map((value) =>
       measured(JSON.stringify(value) ?? ''),

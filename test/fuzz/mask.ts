@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createMask, type MaskRules } from '../../src/updater/run/log/mask.ts';
+import { createMaskFilter, type MaskRules } from '../../src/updater/run/log/mask.ts';
 import { createOldMask } from './old-mask.ts';
 import type { Target } from './target.ts';
 
@@ -81,7 +81,7 @@ export const masks: Target<{ given: MaskRules; lines: string[] }> = {
   share: 30,
   cases,
   check({ given, lines }) {
-    const [mask, oldMask] = [createMask(given), createOldMask(given)];
+    const [mask, oldMask] = [createMaskFilter(given), createOldMask(given)];
     for (const line of lines) assert.equal(mask(line), oldMask(line));
   },
 };

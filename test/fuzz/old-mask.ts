@@ -2,10 +2,10 @@ import { isIP } from 'node:net';
 import { unescape as unescaped } from 'node:querystring';
 import { isSecretKey } from '../../src/core/compose/secrets/secret-lines.ts';
 import { errorCodes } from '../../src/core/errors/update-error.ts';
-import { dataKeywords } from '../../src/core/names/product.ts';
+import { dataSettingValues } from '../../src/core/names/product.ts';
 import { phases } from '../../src/core/progress/event.ts';
 import { outcomes } from '../../src/core/progress/outcome.ts';
-import { parseTag } from '../../src/core/release/tag.ts';
+import { parseSemverTag } from '../../src/core/release/tag.ts';
 import type { MaskRules } from '../../src/updater/run/log/mask.ts';
 
 // The mask of release 1.0.0, unchanged: test/fuzz/mask.ts compares the mask with it.
@@ -236,10 +236,10 @@ const passwordsIn = (value: string): string[] =>
 
 /** States of containers and of their health, as the engine reports them. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
-const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
+const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataSettingValues]);
 
 /** Words of the log that the server parses are not secret. */
-const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
+const isWord = (text: string): boolean => parseSemverTag(text).kind !== 'other' || words.has(text);
 
 /** An IP address, also with a port or a prefix length, is no secret. */
 const isAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;

@@ -6,7 +6,7 @@ import { isAbsolute, join } from 'node:path';
 import fc from 'fast-check';
 import { UpdateError } from '../../src/core/errors/update-error.ts';
 import {
-  readRestorePoint,
+  readRestorePointRecord,
   restorePointLocationOf,
   type SavedRestorePoint,
 } from '../../src/updater/data/restore-point.ts';
@@ -178,7 +178,7 @@ export const points: Target<string> = {
     const home = await directory();
     const place = restorePointLocationOf(join(home, '.svc-updater', 'restore', run), { directory: home });
     await writeFile(join(place.directory, 'point.json'), text, { mode: 0o600 });
-    const read = await readRestorePoint(place).catch((error) => {
+    const read = await readRestorePointRecord(place).catch((error) => {
       if (error instanceof UpdateError && error.code === 'restore-point-damaged') return null;
       throw error;
     });

@@ -1,8 +1,11 @@
 import { svcProduct } from '../../src/core/names/product.ts';
-import type { ModelService } from '../../src/engine/cli/compose.ts';
+import type { ComposeService } from '../../src/engine/cli/compose.ts';
 import type { Container } from '../../src/engine/objects/container.ts';
 import { composeLabels } from '../../src/engine/objects/labels.ts';
-import { type EvaluatedData, evaluateDataSettings } from '../../src/updater/data/selection/evaluate-data.ts';
+import {
+  type EvaluatedDataSettings,
+  evaluateDataSettings,
+} from '../../src/updater/data/selection/evaluate-data.ts';
 import { container } from '../build.ts';
 import { type Form, ofRelease, type Product, type Service } from './product.ts';
 
@@ -48,7 +51,7 @@ export function pointRowOf(product: Product): string[] {
 const judged = (
   { services, shared = {}, moved }: Product,
   said: Parameters<typeof evaluateDataSettings>[0]['dataSettings'],
-): EvaluatedData =>
+): EvaluatedDataSettings =>
   evaluateDataSettings({
     model: {
       name: 'tried',
@@ -72,7 +75,7 @@ const judged = (
     directory: '/opt/tried',
   });
 
-const containerOf = (name: string, { volumes }: ModelService): Container =>
+const containerOf = (name: string, { volumes }: ComposeService): Container =>
   container('x-1', {
     labels: { [composeLabels.service]: name },
     mounts: (volumes ?? []).map(({ type, source = '', target, read_only }) => ({
@@ -81,7 +84,12 @@ const containerOf = (name: string, { volumes }: ModelService): Container =>
     })),
   });
 
-const modelOf = ({ repository = '', mounts = [], needs = [], needsHealthy = [] }: Service): ModelService => ({
+const modelOf = ({
+  repository = '',
+  mounts = [],
+  needs = [],
+  needsHealthy = [],
+}: Service): ComposeService => ({
   image: repository,
   depends_on: {
     ...Object.fromEntries(needs.map((name) => [name, { condition: 'service_started' }])),

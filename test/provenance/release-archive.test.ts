@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { createArchiveHeader } from '../../src/core/files/archive-header.ts';
+import { createTarHeader } from '../../src/core/files/tar-header.ts';
 import { openReleaseArchive } from '../../src/provenance/release-archive.ts';
 import { archiveOf } from './archive.ts';
 
@@ -58,7 +58,7 @@ test('openArchive lists the same entries as tar', async () => {
 
 const changed = (change: (header: Buffer) => unknown, name = 'files/compose.yaml') => {
   const bytes = archiveOf(whole);
-  const header = bytes.indexOf(createArchiveHeader(name, 16));
+  const header = bytes.indexOf(createTarHeader(name, 16));
   change(bytes.subarray(header, header + 512));
   return bytes;
 };

@@ -6,9 +6,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { defaultServerTiming } from '../../src/server/contract/timing.ts';
 import { StateStore } from '../../src/server/store/state-store.ts';
 import {
-  readRestorePoint,
+  readRestorePointRecord,
   restorePointLocationOf,
-  writeRestorePoint,
+  writeRestorePointRecord,
 } from '../../src/updater/data/restore-point.ts';
 import { Journal, readJournal } from '../../src/updater/run/state/journal.ts';
 import { readStackRecord } from '../../src/updater/swarm/record/stack-record.ts';
@@ -44,10 +44,10 @@ it('the journal of release 1.0.0 is read and written with the same bytes', async
 it('the record of a restore point of release 1.0.0 is read and written with the same bytes', async () => {
   const directory = await directoryWith('point.json');
   const place = restorePointLocationOf(directory, { directory: '/opt/svc' });
-  const point = await readRestorePoint(place);
+  const point = await readRestorePointRecord(place);
   const text = await readFile(fixture('point.json'), 'utf8');
   expect(point).toEqual(JSON.parse(text).point);
-  if (point) await writeRestorePoint(place, point);
+  if (point) await writeRestorePointRecord(place, point);
   expect(await readFile(join(directory, 'point.json'), 'utf8')).toBe(text);
 });
 

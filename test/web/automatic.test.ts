@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
 import { formatAutomaticSettings, formatAutomaticUpdate } from '../../src/presentation/present-status.ts';
-import { createWording } from '../../src/presentation/wording.ts';
+import { createTextsAndFormats } from '../../src/presentation/texts-and-formats.ts';
 import { createAutomaticSettingsBody, savedSettingsOf } from '../../src/web/model/settings-draft.ts';
 import { automaticOf, statusOf } from './state.ts';
 
@@ -15,7 +15,7 @@ describe('the text about automatic updates', () => {
   const at = (nextAt: string, hour = 10) =>
     formatAutomaticUpdate(
       statusOf({ automatic: automaticOf({ nextAt }) }),
-      createWording(englishTexts, new Date(2026, 10, 20, hour).getTime()),
+      createTextsAndFormats(englishTexts, new Date(2026, 10, 20, hour).getTime()),
     );
 
   it.each([
@@ -47,7 +47,10 @@ describe('the text about automatic updates', () => {
     ],
   ])('states why no update starts: %j', (automatic, text) => {
     expect(
-      formatAutomaticUpdate(statusOf({ automatic: automatic as never }), createWording(englishTexts, now)),
+      formatAutomaticUpdate(
+        statusOf({ automatic: automatic as never }),
+        createTextsAndFormats(englishTexts, now),
+      ),
     ).toEqual(text);
   });
 });
@@ -65,7 +68,7 @@ describe('the settings of automatic updates', () => {
       expect.stringMatching(/^The next automatic update can start \w+ after .* \(Moon\/Tycho\)\.$/),
     ],
   ])('show when the next update can start (%#)', (automatic, text) => {
-    expect(formatAutomaticSettings(automatic, createWording(englishTexts, now))).toEqual(text);
+    expect(formatAutomaticSettings(automatic, createTextsAndFormats(englishTexts, now))).toEqual(text);
   });
 
   it('convert days to hours and send only changed settings', () => {

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
-import { createWording } from '../../src/presentation/wording.ts';
+import { createTextsAndFormats } from '../../src/presentation/texts-and-formats.ts';
 import type { VNode, VNodeChild } from '../../src/web/dom/vnode.ts';
 import { selectDialogPresentation } from '../../src/web/model/dialog-presentation.ts';
 import type { PageAction, PageState } from '../../src/web/model/page-state.ts';
 import type { DialogContext, DialogState } from '../../src/web/views/components.ts';
-import { applyConfirmation, renderDialogContent } from '../../src/web/views/dialog-content.ts';
+import { renderDialogContent, toConfirmationPresentation } from '../../src/web/views/dialog-content.ts';
 import { renderHistorySection } from '../../src/web/views/history-section.ts';
 import type { BlockingJob, NewReleaseSetting, Run, Status } from '../../src/wire/status.ts';
 import {
@@ -541,7 +541,7 @@ function setting(name: string, more: Partial<NewReleaseSetting>): NewReleaseSett
 
 const ignore = () => {};
 const contextOf = (local: DialogState): DialogContext => ({
-  t: createWording(englishTexts, begun),
+  t: createTextsAndFormats(englishTexts, begun),
   local,
   settingsUrl: '/settings',
   reportUrl: '/report',
@@ -554,8 +554,12 @@ const contextOf = (local: DialogState): DialogContext => ({
 function nodesAt(state: PageState, now: number, context: DialogContext): readonly VNodeChild[] {
   const server = state.clock === null ? null : state.clock.server + now - state.clock.counter;
   const page = { now, dismissed: new Set<string>(), backupPage: '/backups' };
-  const shown = selectDialogPresentation(state, page, createWording(englishTexts, server));
-  return renderDialogContent(applyConfirmation(shown, context), { closing: 'Close', close: ignore }, context);
+  const shown = selectDialogPresentation(state, page, createTextsAndFormats(englishTexts, server));
+  return renderDialogContent(
+    toConfirmationPresentation(shown, context),
+    { closing: 'Close', close: ignore },
+    context,
+  );
 }
 
 const nodesOf = (child: VNodeChild | VNode['children']): (VNode | string)[] =>

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
 import type { Presentation } from '../../src/presentation/presentation-parts.ts';
-import { createWording } from '../../src/presentation/wording.ts';
+import { createTextsAndFormats } from '../../src/presentation/texts-and-formats.ts';
 import { selectDialogPresentation } from '../../src/web/model/dialog-presentation.ts';
 import type { PageAction } from '../../src/web/model/page-state.ts';
 import { computeServerTime } from '../../src/web/model/server-clock.ts';
-import { endStates, reasonCodes, runStates } from '../../src/wire/codes.ts';
+import { reasonCodes, runOutcomes, runStates } from '../../src/wire/codes.ts';
 import type { BlockingJob, Reason, Run } from '../../src/wire/status.ts';
 import {
   begin,
@@ -24,7 +24,7 @@ import {
 
 function viewAfter(told: PageAction[], now = told.length * 1000, closed: string[] = []): Presentation {
   const state = stateAfter(...told);
-  const t = createWording(englishTexts, computeServerTime(state.clock, now));
+  const t = createTextsAndFormats(englishTexts, computeServerTime(state.clock, now));
   return selectDialogPresentation(state, { now, dismissed: new Set(closed) }, t);
 }
 const partOf = ({ parts }: Presentation, kind: string) => parts.find((part) => part && part.kind === kind);
@@ -177,7 +177,7 @@ describe('the first view of a dialog', () => {
     expect(viewAfter([status(), run(runOf({ state: 'verify', cancelRequestedBy: 'ben' }))]).kind).toBe(
       'late',
     );
-    const ends = [...endStates, 'tea' as never].map(
+    const ends = [...runOutcomes, 'tea' as never].map(
       (end) => viewAfter([status(), open, run(endedRun(end))]).kind,
     );
     expect(ends).toEqual([

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { createProduct } from '../../src/core/names/product.ts';
 import { englishTexts } from '../../src/presentation/english.ts';
-import { createWording, formatCodeText, formatElapsedTime } from '../../src/presentation/wording.ts';
+import {
+  createTextsAndFormats,
+  formatCodeText,
+  formatElapsedTime,
+} from '../../src/presentation/texts-and-formats.ts';
 import { formatLogLine, formatRunReport } from '../../src/web/model/run-report.ts';
 import { type PollingConditions, planRequests } from '../../src/web/model/schedule.ts';
-import { advanceServerClock, computeServerTime } from '../../src/web/model/server-clock.ts';
+import { computeServerTime, syncServerClock } from '../../src/web/model/server-clock.ts';
 import { DismissedRunStorage, storeReloadHandover, takeReloadHandover } from '../../src/web/model/storage.ts';
 import { getTexts, setTexts } from '../../src/web/texts.ts';
 import { endedRun } from './state.ts';
@@ -38,17 +42,17 @@ describe('requests', () => {
 
 describe('time', () => {
   it('is computed from the server clock', () => {
-    const clock = advanceServerClock('2026-11-20T10:00:00.000Z', 500, null);
+    const clock = syncServerClock('2026-11-20T10:00:00.000Z', 500, null);
     expect(computeServerTime(clock, 2_500)).toBe(Date.parse('2026-11-20T10:00:02.000Z'));
-    expect(advanceServerClock('soon', 900, clock)).toBe(clock);
+    expect(syncServerClock('soon', 900, clock)).toBe(clock);
     expect(computeServerTime(null, 1)).toBeNull();
-    const { age } = createWording(englishTexts, computeServerTime(clock, 500));
+    const { age } = createTextsAndFormats(englishTexts, computeServerTime(clock, 500));
     expect(age('2026-11-20T09:00:00.000Z')).toBe('1 h');
     expect(age('2026-11-20T11:00:00.000Z')).toBe('0 s');
     expect([
       age(null),
       age('soon'),
-      createWording(englishTexts, null).age('2026-11-20T09:00:00.000Z'),
+      createTextsAndFormats(englishTexts, null).age('2026-11-20T09:00:00.000Z'),
     ]).toEqual(['', '', '']);
   });
 

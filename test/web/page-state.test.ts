@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
-import { createWording } from '../../src/presentation/wording.ts';
+import { createTextsAndFormats } from '../../src/presentation/texts-and-formats.ts';
 import type { PageState } from '../../src/web/model/page-state.ts';
 import { findReloadRunId } from '../../src/web/model/selectors.ts';
 import { formatTabTitle } from '../../src/web/views/tab-title.ts';
@@ -115,7 +115,7 @@ describe('the page reloads', () => {
 
 describe('the title of the tab', () => {
   const titleOf = (state: PageState, now: number, dismissed: ReadonlySet<string>) =>
-    formatTabTitle(state, { now, dismissed }, createWording(englishTexts, null));
+    formatTabTitle(state, { now, dismissed }, createTextsAndFormats(englishTexts, null));
   const closed = new Set<string>();
   it.each([
     [[status()], null],

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readFile, rename, stat } from 'node:fs/promises';
-import { createArchiveHeader, maxArchiveBytes, paddingOf } from '../../../src/core/files/archive-header.ts';
+import { createTarHeader, tarPaddingOf, tarSizeLimitBytes } from '../../../src/core/files/tar-header.ts';
 import { canonical, type DescribedImage } from './describe.ts';
 
 /** All that is put into an archive. */
@@ -41,7 +41,7 @@ export async function writeArchive(path: string, content: ArchiveContent, platfo
     }
     await made.writeFile(Buffer.alloc(1024));
     const { size } = await made.stat();
-    if (size >= maxArchiveBytes) throw new Error(`${path} would be ${size} bytes, and 8 GiB are too many`);
+    if (size >= tarSizeLimitBytes) throw new Error(`${path} would be ${size} bytes, and 8 GiB are too many`);
   } finally {
     await made.close();
   }
@@ -53,12 +53,12 @@ export async function writeArchive(path: string, content: ArchiveContent, platfo
     pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
     hash?: ReturnType<typeof createHash>,
   ): Promise<void> {
-    await made.writeFile(createArchiveHeader(name, size));
+    await made.writeFile(createTarHeader(name, size));
     for await (const piece of pieces) {
       hash?.update(piece);
       await made.writeFile(piece);
     }
-    await made.writeFile(Buffer.alloc(paddingOf(size)));
+    await made.writeFile(Buffer.alloc(tarPaddingOf(size)));
   }
 }
 

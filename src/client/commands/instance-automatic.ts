@@ -1,6 +1,6 @@
 import { englishTexts } from '../../presentation/english.ts';
 import { formatAutomaticSettings } from '../../presentation/present-status.ts';
-import type { AutomaticChoice } from '../../wire/api-client/update-api-client.ts';
+import type { AutomaticSettingsRequestBody } from '../../wire/api-client/update-api-client.ts';
 import { clockTimePattern, dayNames } from '../../wire/codes.ts';
 import type { Automatic } from '../../wire/status.ts';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import { createSession, requireStatusForAdmins } from '../connection/create-session.ts';
-import { createClientWording } from '../output/client-wording.ts';
+import { createClientTextsAndFormats } from '../output/client-texts-and-formats.ts';
 import { escapeResponseTexts, formatTable, joinLines } from '../output/text.ts';
 
 export const instanceAutomaticCommand: ClientCommand = {
@@ -71,7 +71,9 @@ async function run(context: CommandContext): Promise<number> {
       3,
       `${getProductNames().name} ${status.version} does not support automatic updates. Update it first.`,
     );
-  const next = automatic.enabled ? formatAutomaticSettings(automatic, createClientWording(status.now)) : '';
+  const next = automatic.enabled
+    ? formatAutomaticSettings(automatic, createClientTextsAndFormats(status.now))
+    : '';
   stdout.write(joinLines([...settingLines(automatic), ...(next === '' ? [] : [next])]));
   return 0;
 }
@@ -84,7 +86,7 @@ function daysIn(text: string): Automatic['days'] | null {
 }
 
 /** Builds the requested settings from the options; null if there are no options. */
-function choiceOf({ options }: CommandArguments): AutomaticChoice | null {
+function choiceOf({ options }: CommandArguments): AutomaticSettingsRequestBody | null {
   if (Object.keys(options).length === 0) return null;
   const { from, to, days, 'min-age': minAge, 'time-zone': timeZone } = options;
   const majors = options['include-majors'] ?? (options['exclude-majors'] && false);

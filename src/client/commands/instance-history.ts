@@ -4,7 +4,7 @@ import type { Run } from '../../wire/status.ts';
 import { countMillisecondsBetween } from '../../wire/texts/times.ts';
 import type { ClientCommand, CommandContext } from '../command-line/client-command.ts';
 import { createSession, requireResponseValue } from '../connection/create-session.ts';
-import { createClientWording, formatDateTime } from '../output/client-wording.ts';
+import { createClientTextsAndFormats, formatDateTime } from '../output/client-texts-and-formats.ts';
 import { escapeResponseTexts, formatJsonLine, formatTable, joinLines } from '../output/text.ts';
 
 export const instanceHistoryCommand: ClientCommand = {
@@ -29,7 +29,7 @@ async function run(context: CommandContext): Promise<number> {
 }
 
 function cellsOf(run: Run): string[] {
-  const t = createClientWording(run.startedAt);
+  const t = createClientTextsAndFormats(run.startedAt);
   const result = run.outcome === null ? `in progress (${run.state})` : formatOutcome(run, t);
   const took = countMillisecondsBetween(run.startedAt, run.endedAt);
   const by = run.by === automaticCaller ? 'automatically' : run.by && `by ${run.by}`;

@@ -8,15 +8,15 @@ import {
   CommandUsageError,
 } from '../command-line/client-command.ts';
 import { requireResponseValue, requireStatusForAdmins } from '../connection/create-session.ts';
-import { createClientWording, formatDateTime } from '../output/client-wording.ts';
+import { createClientTextsAndFormats, formatDateTime } from '../output/client-texts-and-formats.ts';
 import { formatPresentationParts } from '../output/status-lines.ts';
 import { escapeResponseTexts, formatJsonLine } from '../output/text.ts';
-import { createNoStartResult, problemReasonOf } from '../start/choose-start-target.ts';
-import { promptForInput, promptToStopJobs, promptYesNo } from '../start/confirm-start.ts';
+import { createNotStartedResult, problemReasonOf } from '../start/choose-start-target.ts';
+import { confirmStoppingJobs, promptForInput, promptYesNo } from '../start/confirm-start.ts';
 import {
   createStartOptions,
   createStartSession,
-  printNoStartResult,
+  printNotStartedResult,
   type StartSession,
   startAndFollowRun,
 } from '../start/start-run.ts';
@@ -40,15 +40,15 @@ async function run(context: CommandContext): Promise<number> {
   const { reader, signal, stdout, tell, json } = session;
   const status = await requireStatusForAdmins(reader.fetchStatus({ signal }), session);
   const refusal = (problem: Problem) =>
-    createNoStartResult(problemReasonOf(problem), status, problem, 'rollback');
+    createNotStartedResult(problemReasonOf(problem), status, problem, 'rollback');
   tell('Checking the restore point…');
   const told = await reader.fetchRollbackOffer({ signal });
   const problem = refusalProblemOf(told);
-  if (problem !== null) return printNoStartResult(session, refusal(problem));
+  if (problem !== null) return printNotStartedResult(session, refusal(problem));
   const offer = await requireResponseValue(Promise.resolve(told), session);
   if (json) stdout.write(formatJsonLine({ event: 'rollback', data: offer }));
   const { from, to, at, ...more } = escapeResponseTexts(offer);
-  const t = createClientWording(status.now);
+  const t = createClientTextsAndFormats(status.now);
   const { parts } = presentRollback({ from, to, at, ...more }, { version: status.version, jobs: [] }, t);
   tell(`Roll back from ${from ?? status.version} to ${to}, with the data saved at ${formatDateTime(at)}`);
   tell(...formatPresentationParts(parts, t));
@@ -78,7 +78,7 @@ async function confirmTwice(session: StartSession, { to }: RollbackOffer, status
     throw new CommandUsageError(
       'A rollback replaces the current data. Without a terminal, confirm with --yes.',
     );
-  if (session.order.force && !(await promptToStopJobs(session, status))) return false;
+  if (session.order.force && !(await confirmStoppingJobs(session, status))) return false;
   if (!(await promptYesNo('Roll back?', session))) return false;
   return (await promptForInput(`Type ${to} to roll back: `, session)).trim() === to;
 }

@@ -6,7 +6,7 @@ import type { Run, Status } from '../../wire/status.ts';
 import type { ClientCommand, CommandContext } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import { createSession, requireResponseValue } from '../connection/create-session.ts';
-import { createClientWording, formatDateTime } from '../output/client-wording.ts';
+import { createClientTextsAndFormats, formatDateTime } from '../output/client-texts-and-formats.ts';
 import { formatRunResultSummary } from '../output/run-result-text.ts';
 import { formatAvailableUpdate, formatBlockingReason, formatPendingStep } from '../output/status-lines.ts';
 import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.ts';
@@ -48,7 +48,7 @@ async function run(context: CommandContext): Promise<number> {
 function statusLines(status: Status, past: readonly Run[] | null): string[] {
   const { version, channel, run: last, reason, canUpdate, buildServers, now, pendingStep } = status;
   const { name } = getProductNames();
-  const t = createClientWording(now);
+  const t = createClientTextsAndFormats(now);
   const lines = [`${name} ${version} (${channel})`, ...formatAvailableUpdate(status, past)];
   if (pendingStep !== null)
     lines.push(

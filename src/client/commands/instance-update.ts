@@ -10,13 +10,13 @@ import {
   CommandUsageError,
 } from '../command-line/client-command.ts';
 import { requireStatusForAdmins, type Session } from '../connection/create-session.ts';
-import { createClientWording } from '../output/client-wording.ts';
+import { createClientTextsAndFormats } from '../output/client-texts-and-formats.ts';
 import { formatUpgradePath } from '../output/status-lines.ts';
 import { escapeResponseTexts } from '../output/text.ts';
 import {
   chooseStartTarget,
-  createNoStartResult,
-  type NoStartResult,
+  createNotStartedResult,
+  type NotStartedResult,
   problemReasonOf,
 } from '../start/choose-start-target.ts';
 import { confirmStart } from '../start/confirm-start.ts';
@@ -24,7 +24,7 @@ import { promptForSettings } from '../start/prompt-for-settings.ts';
 import {
   createStartOptions,
   createStartSession,
-  printNoStartResult,
+  printNotStartedResult,
   startAndFollowRun,
 } from '../start/start-run.ts';
 
@@ -68,10 +68,10 @@ async function run(context: CommandContext): Promise<number> {
   if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
   const target = chooseStartTarget(status, wish);
-  if (typeof target !== 'string') return printNoStartResult(session, target);
+  if (typeof target !== 'string') return printNotStartedResult(session, target);
   const steps = stepsTo(target, status, wish);
   const goal = status.next?.upgradePath.at(-1) ?? target;
-  const t = createClientWording(status.now);
+  const t = createClientTextsAndFormats(status.now);
   if (steps.length > 1) tell(escapeResponseTexts(formatUpgradePath([status.version, ...steps], t)));
   else if (!wish.allSteps && target === status.next?.version && goal !== target)
     tell(
@@ -85,7 +85,7 @@ async function run(context: CommandContext): Promise<number> {
   const listed = (steps[0] === version && settings) || [];
   const given = await promptForSettings(context, listed);
   const missing = findMissingSettingsReason(version ?? target, listed, given);
-  if (missing) return printNoStartResult(session, createNoStartResult(missing, status));
+  if (missing) return printNotStartedResult(session, createNotStartedResult(missing, status));
   if (
     !(await confirmStart(context, escapeResponseTexts(status), {
       force: !!wish.force,
@@ -131,11 +131,11 @@ async function refusal(
   { reader, signal }: Session,
   problem: Problem,
   status: Status,
-): Promise<NoStartResult> {
+): Promise<NotStartedResult> {
   const reason = problemReasonOf(problem);
-  if (reason.code !== 'update-running') return createNoStartResult(reason, status, problem);
+  if (reason.code !== 'update-running') return createNotStartedResult(reason, status, problem);
   // Another update has started since the status was read. Only a new status contains its run.
   const answer = await reader.fetchStatus({ signal });
   const current = answer.kind === 'ok' && isAdminStatus(answer.value) ? answer.value : status;
-  return createNoStartResult(reason, current, problem);
+  return createNotStartedResult(reason, current, problem);
 }

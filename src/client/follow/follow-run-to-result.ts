@@ -8,15 +8,15 @@ import { type CommandArguments, interruptedExitCode } from '../command-line/clie
 import { getProductNames } from '../command-line/product-names.ts';
 import type { Session } from '../connection/create-session.ts';
 import { explainFailedResult } from '../connection/explain-failed-result.ts';
-import { formatClockTime } from '../output/client-wording.ts';
+import { formatClockTime } from '../output/client-texts-and-formats.ts';
 import {
   type ClientCommandResult,
-  colourLineMark,
+  colorLineMark,
   formatRunResult,
   runNounOf,
 } from '../output/run-result-text.ts';
 import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.ts';
-import { type FollowedRunView, logCommandOf, type ProgressPrinter } from './followed-run-view.ts';
+import { type FollowedRunState, logCommandOf, type ProgressPrinter } from './followed-run-state.ts';
 import { JsonEventPrinter, PlainLinePrinter } from './line-printers.ts';
 import { LivePhasePrinter } from './live-phase-printer.ts';
 
@@ -56,7 +56,7 @@ export async function followRunToResult(
   options: FollowOptions,
 ): Promise<{ exitCode: number; run: ToldRun }> {
   const now = session.now();
-  const view: FollowedRunView = {
+  const view: FollowedRunState = {
     run: escapeResponseTexts(options.run),
     receivedAt: now,
     lastResponseAt: now,
@@ -93,7 +93,7 @@ export function printResultLines(
   lines: readonly string[],
   json: boolean,
 ): void {
-  (json ? stderr : stdout).write(joinLines(isTerminal && !json ? lines.map(colourLineMark) : lines));
+  (json ? stderr : stdout).write(joinLines(isTerminal && !json ? lines.map(colorLineMark) : lines));
 }
 
 /** Reason why the client stops following before the run ends. */
@@ -106,7 +106,7 @@ type StopReason = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 export async function printFollowedRun(
   session: Session,
   { timeout, json }: Pick<FollowOptions, 'timeout' | 'json'>,
-  view: FollowedRunView,
+  view: FollowedRunState,
   newsOf: (signal: AbortSignal) => AsyncIterable<RunFollowEvent>,
 ): Promise<ClientCommandResult | null> {
   const { signal } = session;
@@ -162,7 +162,7 @@ function printerFor(session: Session, json: boolean): ProgressPrinter {
   return session.isTerminal ? new LivePhasePrinter(session) : new PlainLinePrinter(session.stdout);
 }
 
-function applyNews(view: FollowedRunView, news: RunFollowEvent, now: number): void {
+function applyNews(view: FollowedRunState, news: RunFollowEvent, now: number): void {
   view.refused = news.kind === 'unheard' ? news.refused : null;
   if (news.kind !== 'unheard') view.lastResponseAt = now;
   if (news.kind !== 'run') return;
@@ -174,14 +174,14 @@ function applyNews(view: FollowedRunView, news: RunFollowEvent, now: number): vo
  * While the server may be unavailable, a redirect or a 401 from a proxy does not mean that the login has expired. Only
  * the server's own 401 does.
  */
-const isLoggedOut = (news: RunFollowEvent, { run }: FollowedRunView): boolean =>
+const isLoggedOut = (news: RunFollowEvent, { run }: FollowedRunState): boolean =>
   news.kind === 'unheard' &&
   news.refused.kind === 'logged-out' &&
   ((news.refused.status === 401 && news.refused.inFront === null) || !canProductBeUnavailable(run));
 
 async function formatStopLines(
   why: StopReason,
-  { run, refused, pendingStep }: FollowedRunView,
+  { run, refused, pendingStep }: FollowedRunState,
   { reader, config }: Session,
   timeout: number,
 ): Promise<string[]> {

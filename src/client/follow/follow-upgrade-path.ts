@@ -15,7 +15,7 @@ import {
   printFollowedRun,
   printResultLines,
 } from './follow-run-to-result.ts';
-import type { FollowedRunView } from './followed-run-view.ts';
+import type { FollowedRunState } from './followed-run-state.ts';
 
 /** Time in ms between two polls for the start of the next step. */
 const pause = 2_000;
@@ -52,7 +52,7 @@ async function waitForNextStep(
 ): Promise<ToldRun | number> {
   const now = session.now();
   const { to, since } = expected;
-  const view: FollowedRunView & { pendingStep: PendingStep } = {
+  const view: FollowedRunState & { pendingStep: PendingStep } = {
     run: last,
     receivedAt: now,
     lastResponseAt: now,

@@ -1,15 +1,15 @@
-import type { PhaseText } from '../../presentation/presentation-parts.ts';
+import type { PhasePresentation } from '../../presentation/presentation-parts.ts';
 import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
 import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { OutputStream } from '../command-line/client-command.ts';
 import { formatJsonLine } from '../output/text.ts';
 import {
-  createPhaseTexts,
-  type FollowedRunView,
+  type FollowedRunState,
   formatProgressNotes,
   formatRunTitle,
   type ProgressPrinter,
-} from './followed-run-view.ts';
+  presentFollowedPhases,
+} from './followed-run-state.ts';
 
 /**
  * Prints one JSON line per event for programs: `{ "event": "run" | "line", "data": … }`. Sentences for people go to
@@ -25,7 +25,7 @@ export class JsonEventPrinter implements ProgressPrinter {
     this.#sentences = sentences;
   }
 
-  show(view: FollowedRunView, now: number): void {
+  show(view: FollowedRunState, now: number): void {
     const notes = view.refused === null ? '' : formatProgressNotes(view, now).join('\n');
     const timeless = notes === '' ? '' : formatProgressNotes(view, now, withoutTime).join('\n');
     if (timeless !== this.#told && notes !== '') this.#sentences.write(`${notes}\n`);
@@ -56,15 +56,15 @@ export class PlainLinePrinter implements ProgressPrinter {
     this.#out = out;
   }
 
-  begin(view: FollowedRunView, now: number): void {
+  begin(view: FollowedRunState, now: number): void {
     this.#write(formatRunTitle(view.run), now);
     this.show(view, now);
   }
 
-  show(view: FollowedRunView, now: number): void {
+  show(view: FollowedRunState, now: number): void {
     const { state, until, outcome } = view.run;
     if (view.pendingStep) this.#tellNote(view, now);
-    for (const row of createPhaseTexts(view, now)) {
+    for (const row of presentFollowedPhases(view, now)) {
       if (row.mark === 'done') this.#tellOnce(row, now);
       if (row.mark === 'failed') {
         const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';
@@ -77,17 +77,17 @@ export class PlainLinePrinter implements ProgressPrinter {
     }
   }
 
-  end(view: FollowedRunView, now: number): void {
+  end(view: FollowedRunState, now: number): void {
     this.show(view, now);
   }
 
-  #tellOnce(row: PhaseText, now: number): void {
+  #tellOnce(row: PhasePresentation, now: number): void {
     if (this.#told.has(row.text)) return;
     this.#told.add(row.text);
     this.#write(lineOf(row), now);
   }
 
-  #tellNow(row: PhaseText, view: FollowedRunView, now: number): void {
+  #tellNow(row: PhasePresentation, view: FollowedRunState, now: number): void {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
     // If the server unexpectedly does not respond, print only a note, because the progress is unknown.
@@ -97,7 +97,7 @@ export class PlainLinePrinter implements ProgressPrinter {
     this.#tellNote(view, now);
   }
 
-  #tellNote(view: FollowedRunView, now: number): void {
+  #tellNote(view: FollowedRunState, now: number): void {
     const note = formatProgressNotes(view, now).at(-1) ?? '';
     const timeless = formatProgressNotes(view, now, withoutTime).at(-1) ?? '';
     if (note !== '' && timeless !== this.#note) this.#write(note, now);
@@ -111,5 +111,5 @@ export class PlainLinePrinter implements ProgressPrinter {
 }
 
 /** Formats a phase: `Downloaded, 8 s: 120 MB` */
-const lineOf = ({ text, message, time }: PhaseText): string =>
+const lineOf = ({ text, message, time }: PhasePresentation): string =>
   `${text}${time === '' ? '' : `, ${time}`}${message === '' ? '' : `: ${message}`}`;

@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { PhaseText } from '../../presentation/presentation-parts.ts';
+import type { PhasePresentation } from '../../presentation/presentation-parts.ts';
 import type { CommandContext } from '../command-line/client-command.ts';
 import { formatJobLines } from '../output/status-lines.ts';
-import { fitToColumns, measureTextWidth, truncateText, wrapText } from '../output/text.ts';
+import { fitTextToColumns, measureTextWidth, truncateText, wrapText } from '../output/text.ts';
 import {
-  createPhaseTexts,
-  type FollowedRunView,
+  type FollowedRunState,
   formatProgressNotes,
   formatRunTitle,
   type ProgressPrinter,
-} from './followed-run-view.ts';
+  presentFollowedPhases,
+} from './followed-run-state.ts';
 
 const marks = { done: '✓', now: '●', failed: '✗', ahead: ' ' } as const;
 const colours = { done: 32, now: 36, failed: 31, ahead: 2 } as const;
@@ -35,13 +35,13 @@ export class LivePhasePrinter implements ProgressPrinter {
     this.#context = context;
   }
 
-  begin(view: FollowedRunView, now: number): void {
+  begin(view: FollowedRunState, now: number): void {
     const title = wrapText(formatRunTitle(view.run), this.#width);
     this.#context.stdout.write(`${title.join('\n')}\n`);
     this.show(view, now);
   }
 
-  show(view: FollowedRunView, now: number): void {
+  show(view: FollowedRunState, now: number): void {
     const width = this.#width;
     const { run } = view;
     const notes = formatProgressNotes(view, now).flatMap((note) => wrapText(note, width));
@@ -50,7 +50,7 @@ export class LivePhasePrinter implements ProgressPrinter {
         ? formatJobLines(run.jobs, run.now, width).map((line) => truncateText(line, width))
         : [];
     const lines = [
-      ...this.#rowLines(createPhaseTexts(view, now), width),
+      ...this.#rowLines(presentFollowedPhases(view, now), width),
       ...[...jobs, ...notes].map((text) => ({ text })),
     ];
     this.#draw(run.outcome === null ? this.#fitting(lines) : lines);
@@ -68,7 +68,7 @@ export class LivePhasePrinter implements ProgressPrinter {
     return lines.slice(from, from + room);
   }
 
-  end(view: FollowedRunView, now: number): void {
+  end(view: FollowedRunState, now: number): void {
     this.show(view, now);
     this.#drawn = [];
     // Overwrite the `^C` that the terminal prints for Ctrl-C.
@@ -84,7 +84,7 @@ export class LivePhasePrinter implements ProgressPrinter {
    * Formats rows such as `✓ Downloaded   120 MB                   8 s`, all as wide as the widest row so far, but not
    * wider than the terminal.
    */
-  #rowLines(rows: readonly PhaseText[], width: number): Line[] {
+  #rowLines(rows: readonly PhasePresentation[], width: number): Line[] {
     this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ message }) => measureTextWidth(message)));
     const room = Math.max(0, width - 2 - wordColumns);
     // On a narrow terminal, the duration takes precedence over the text.
@@ -92,8 +92,8 @@ export class LivePhasePrinter implements ProgressPrinter {
     const columns = Math.min(this.#textColumns, room - timeWidth);
     return rows.map(({ mark, text, message, time }) => {
       const cells = [
-        fitToColumns(text, wordColumns),
-        fitToColumns(message, columns),
+        fitTextToColumns(text, wordColumns),
+        fitTextToColumns(message, columns),
         time.padStart(timeWidth),
       ];
       const line = truncateText(`${marks[mark]} ${cells.join('')}`.trimEnd(), width);

@@ -1,4 +1,4 @@
-import { optionLabelOf } from '../../core/command-line/option-row.ts';
+import { formatOptionUsage } from '../../core/command-line/option-row.ts';
 import { fillFields } from '../../core/errors/advice.ts';
 import type { ClientCommand } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
@@ -29,7 +29,7 @@ export function formatGeneralHelp(commands: readonly ClientCommand[], group: str
 export function formatCommandHelp(command: ClientCommand): string {
   const { name, summary, options, examples } = command;
   const rows = Object.entries(options).map(([option, row]) => [
-    optionLabelOf(option, row),
+    formatOptionUsage(option, row),
     row.help + (row.choices === undefined ? '' : ` (${row.choices.join(', ')})`),
   ]);
   return lines(
@@ -51,7 +51,7 @@ function usageText({ usage, arguments: words = [], options }: ClientCommand): st
     .filter(([, { instead }]) => instead === undefined)
     .map(([name, row]) => {
       const others = rows.filter(([, { instead }]) => instead === name);
-      const labels = [[name, row] as const, ...others].map((each) => optionLabelOf(...each));
+      const labels = [[name, row] as const, ...others].map((each) => formatOptionUsage(...each));
       return `[${labels.join(' | ')}]${row.isList ? '...' : ''}`;
     });
   return (

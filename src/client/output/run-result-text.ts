@@ -3,7 +3,7 @@ import { isOtherVersionRunning, presentResult } from '../../presentation/present
 import { isSuccessfulOutcome, lookUpByCode } from '../../wire/codes.ts';
 import type { Run, Status } from '../../wire/status.ts';
 import { countMillisecondsBetween } from '../../wire/texts/times.ts';
-import { createClientWording } from './client-wording.ts';
+import { createClientTextsAndFormats } from './client-texts-and-formats.ts';
 import { formatPresentationParts } from './status-lines.ts';
 
 /** Noun for a run in a sentence. A kind that this client does not know is called an update. */
@@ -26,7 +26,7 @@ export interface ClientCommandResult {
 
 /** @param status - null if the server sent no status for admins */
 export function formatRunResult(run: Run, status: Status | null): ClientCommandResult {
-  const t = createClientWording(status?.now ?? run.endedAt ?? run.startedAt);
+  const t = createClientTextsAndFormats(status?.now ?? run.endedAt ?? run.startedAt);
   const version = status?.version ?? null;
   const { heading, about, parts } = presentResult(run, { status, version }, t);
   const took = isOtherVersionRunning(run, version)
@@ -49,12 +49,12 @@ export function formatRunResult(run: Run, status: Status | null): ClientCommandR
  * @param age - time since the end of the run; if the string is empty, the time is omitted
  */
 export function formatRunResultSummary(run: Run, status: Status | null, age = ''): string {
-  const t = createClientWording(status?.now ?? run.startedAt);
+  const t = createClientTextsAndFormats(status?.now ?? run.startedAt);
   const { heading, about } = presentResult(run, { status, version: status?.version ?? null }, t);
   const code = run.code === null ? '' : ` (${run.code})`;
   return `${heading}${code}${age && `, ${age} ago`}. ${about}`.trim();
 }
 
 /** Colors `✓`, `✗` or `!` at the beginning of a line. */
-export const colourLineMark = (line: string): string =>
+export const colorLineMark = (line: string): string =>
   line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);

@@ -1,27 +1,33 @@
 import {
-  createJobText,
   formatRunStart,
-  presentAdvisories,
   presentAvailableUpdate,
   presentBlockingReason,
+  presentJob,
+  presentStatusNotices,
   presentUpToDate,
 } from '../../presentation/present-status.ts';
 import type { MessageBox, Presentation, PresentationPart } from '../../presentation/presentation-parts.ts';
-import type { Wording } from '../../presentation/wording.ts';
+import type { TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import type { RunKind } from '../../wire/codes.ts';
 import type { BlockingJob, PendingStep, Reason, Run, Status } from '../../wire/status.ts';
 import { formatMessageClause } from '../../wire/texts/messages.ts';
 import { getProductNames } from '../command-line/product-names.ts';
-import { createClientWording } from './client-wording.ts';
-import { formatNounCount, formatServerMessage, formatTable, measureTextWidth, truncateText } from './text.ts';
+import { createClientTextsAndFormats } from './client-texts-and-formats.ts';
+import {
+  formatCountedNoun,
+  formatServerMessage,
+  formatTable,
+  measureTextWidth,
+  truncateText,
+} from './text.ts';
 
 // All functions in this file expect that texts from the server are already escaped.
 
 /** Omits release notes, phases and settings, because only the web page shows these parts. */
-export const formatPresentationParts = (parts: Presentation['parts'], t: Wording): string[] =>
+export const formatPresentationParts = (parts: Presentation['parts'], t: TextsAndFormats): string[] =>
   parts.flatMap((part) => (part ? linesOfPart(part, t) : []));
 
-function linesOfPart(part: PresentationPart, t: Wording): string[] {
+function linesOfPart(part: PresentationPart, t: TextsAndFormats): string[] {
   switch (part.kind) {
     case 'text':
     case 'muted':
@@ -52,14 +58,14 @@ function boxLine({ heading, lines, link }: MessageBox): string {
 }
 
 /** Formats an upgrade path: `Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)` */
-export const formatUpgradePath = (versions: readonly string[], t: Wording): string =>
-  `${t.upgradePath}: ${versions.join(' → ')} (${formatNounCount(versions.length - 1, 'update')})`;
+export const formatUpgradePath = (versions: readonly string[], t: TextsAndFormats): string =>
+  `${t.upgradePath}: ${versions.join(' → ')} (${formatCountedNoun(versions.length - 1, 'update')})`;
 
 /** Describes the available update, or why there is none. @param history - null if unknown */
 export function formatAvailableUpdate(status: Status, history: readonly Run[] | null = null): string[] {
   const { latest, next, skipped, now } = status;
-  const t = createClientWording(now);
-  const advisory = formatPresentationParts(presentAdvisories(status, t), t);
+  const t = createClientTextsAndFormats(now);
+  const advisory = formatPresentationParts(presentStatusNotices(status, t), t);
   if (next === null)
     return [...advisory, ...formatPresentationParts(presentUpToDate(status, { history }, t).parts, t)];
   const published = t.age(latest?.publishedAt);
@@ -85,7 +91,7 @@ export function formatPendingStep({ to, reason }: PendingStep, version: string, 
 export function formatBlockingReason(reason: Reason, status: Status, wanted: RunKind = 'update'): string[] {
   const { now, run } = status;
   const { code, jobs = [], message, advice, refusal } = reason;
-  const t = createClientWording(now);
+  const t = createClientTextsAndFormats(now);
   const cannot = wanted === 'update' ? 'Cannot update now' : 'Cannot roll back now';
   const shown = presentBlockingReason(reason, status, { history: null }, t);
   if (jobs.length > 0)
@@ -109,7 +115,7 @@ export function formatBlockingReason(reason: Reason, status: Status, wanted: Run
 
 /** Formats one line per job. Only the title is truncated, so that the kind and the age remain visible. */
 export function formatJobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
-  const rows = jobs.map((job) => createJobText(job, createClientWording(now)));
+  const rows = jobs.map((job) => presentJob(job, createClientTextsAndFormats(now)));
   const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(measureTextWidth));
   const taken = widest(rows.map(({ kind }) => kind)) + widest(rows.map(({ time }) => time)) + 6;
   const room = Math.min(60, Math.max(8, columns - taken));

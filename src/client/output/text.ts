@@ -17,7 +17,7 @@ export const formatServerMessage = (message: string): string =>
   formatMessageSentence(message, getProductNames().name);
 
 /** Formats a count with a noun: `1 job`, `2 jobs`. */
-export const formatNounCount = (number: number, noun: string): string =>
+export const formatCountedNoun = (number: number, noun: string): string =>
   `${number} ${noun}${number === 1 ? '' : 's'}`;
 
 const wide =
@@ -48,7 +48,7 @@ export function truncateText(text: string, columns: number): string {
 }
 
 /** Truncates the text, or pads it with spaces, to a width of exactly `columns`. */
-export const fitToColumns = (text: string, columns: number): string => {
+export const fitTextToColumns = (text: string, columns: number): string => {
   const kept = truncateText(text, columns);
   return kept + ' '.repeat(Math.max(0, columns - measureTextWidth(kept)));
 };
@@ -71,6 +71,6 @@ export function wrapText(text: string, columns: number): string[] {
 export function formatTable(rows: readonly (readonly string[])[], indent = '  '): string[] {
   const widest = (at: number) => Math.max(...rows.map((row) => measureTextWidth(row[at] ?? '')));
   return rows.map((row) =>
-    (indent + row.map((cell, at) => fitToColumns(cell, widest(at))).join('  ')).trimEnd(),
+    (indent + row.map((cell, at) => fitTextToColumns(cell, widest(at))).join('  ')).trimEnd(),
   );
 }

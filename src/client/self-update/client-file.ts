@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { isSea } from 'node:sea';
 import { promisify } from 'node:util';
 import { quoteForShell } from '../../core/errors/advice.ts';
-import { diskFileSystem, type Owner, writeTemporaryFile } from '../../core/files/file-system.ts';
+import { diskFileSystem, type FilePermissions, writeTemporaryFile } from '../../core/files/file-system.ts';
 import { CommandFailedError } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import { escapeControlCharacters } from '../output/text.ts';
@@ -23,7 +23,7 @@ interface ClientFile {
   asset: string;
   /** Program that runs the file: Node for a script; null for an executable. */
   runtime: string | null;
-  owner: Owner;
+  owner: FilePermissions;
   /** Changes if another process replaces or edits the file. */
   identity: string;
 }
@@ -33,7 +33,7 @@ interface ClientFile {
  * @throws CommandFailedError with outcome `refused` if npm installed the client, or if this user may not replace the
  * file
  */
-export async function requireReplaceableClient(): Promise<ClientFile> {
+export async function requireReplaceableClientFile(): Promise<ClientFile> {
   const { name, asset } = getProductNames();
   const given = isSea() ? process.execPath : (process.argv[1] ?? '');
   const path = await realpath(given).catch((error) => {
@@ -65,7 +65,7 @@ export function findNpmUpdateCommand(path: string): string | null {
   return `npm install ${place} ${npmPackage}@latest`;
 }
 
-async function requireWritableFile(path: string, { uid }: Owner): Promise<void> {
+async function requireWritableFile(path: string, { uid }: FilePermissions): Promise<void> {
   const own = process.geteuid?.() ?? uid;
   if (own !== 0 && own !== uid)
     throw createUpdateRefusedError(

@@ -11,7 +11,7 @@ export interface DownloadLimits {
   maximumBytes: number;
 }
 
-export const programDownloadLimits: DownloadLimits = {
+export const clientFileDownloadLimits: DownloadLimits = {
   maximumSilenceMs: 30_000,
   maximumDurationMs: 3_600_000,
   maximumBytes: 512 * 1024 * 1024,
@@ -23,7 +23,7 @@ export const signatureDownloadLimits: DownloadLimits = {
   maximumBytes: 256 * 1024,
 };
 
-export interface AssetDownload {
+export interface AssetDownloadOptions {
   asset: Asset;
   /** Address of the feed that lists the asset. */
   feed: string;
@@ -43,7 +43,7 @@ export async function downloadAsset({
   limits,
   signal,
   onProgress,
-}: AssetDownload): Promise<Buffer> {
+}: AssetDownloadOptions): Promise<Buffer> {
   const address = addressOf(asset, feed);
   const ending = new AbortController();
   const endAfter = (milliseconds: number, words: string) =>

@@ -11,7 +11,7 @@ import {
   createUpdateRefusedError,
   downloadAdviceOf,
 } from './client-update-errors.ts';
-import { type AssetDownload, downloadAsset, signatureDownloadLimits } from './download-asset.ts';
+import { type AssetDownloadOptions, downloadAsset, signatureDownloadLimits } from './download-asset.ts';
 
 const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
@@ -66,7 +66,7 @@ export function requireAsset({ version, assets = [] }: Release, name: string): A
 export async function fetchChecksum(
   release: Release,
   name: string,
-  from: Pick<AssetDownload, 'feed' | 'signal'>,
+  from: Pick<AssetDownloadOptions, 'feed' | 'signal'>,
 ): Promise<string> {
   const sums = await downloadAsset({
     ...from,
@@ -90,7 +90,7 @@ export async function fetchVerifiedChecksum(
   release: Release,
   name: string,
   trust: Trust,
-  from: Pick<AssetDownload, 'feed' | 'signal'>,
+  from: Pick<AssetDownloadOptions, 'feed' | 'signal'>,
 ): Promise<string> {
   const { version } = release;
   const get = (asset: string) =>

@@ -6,9 +6,9 @@ import {
   interruptedExitCode,
 } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
-import { replaceClientFile, requireReplaceableClient } from './client-file.ts';
+import { replaceClientFile, requireReplaceableClientFile } from './client-file.ts';
 import { createUpdateFailedError, createUpdateRefusedError } from './client-update-errors.ts';
-import { type AssetDownload, downloadAsset, programDownloadLimits } from './download-asset.ts';
+import { type AssetDownloadOptions, clientFileDownloadLimits, downloadAsset } from './download-asset.ts';
 import {
   fetchChecksum,
   fetchNewestRelease,
@@ -22,7 +22,7 @@ export async function updateClient(channel: Channel, context: CommandContext): P
   const { signal, version: current, stdout, env } = context;
   const { name } = getProductNames();
   const feed = requireFeedAddress(env);
-  const file = await requireReplaceableClient();
+  const file = await requireReplaceableClientFile();
   if (channelOf(current) === null)
     throw createUpdateRefusedError(
       `This ${name} is a development build (${current}).`,
@@ -63,7 +63,7 @@ async function downloadClientFile(
     : fetchVerifiedChecksum(release, name, trust, from));
   stdout.write(`Downloading ${name} ${release.version}\n`);
   const onProgress = progressLines(context);
-  const bytes = await downloadAsset({ asset, feed, signal, limits: programDownloadLimits, onProgress });
+  const bytes = await downloadAsset({ asset, feed, signal, limits: clientFileDownloadLimits, onProgress });
   if (createHash('sha256').update(bytes).digest('hex') !== sum)
     throw createUpdateFailedError(
       `the checksum of the downloaded ${name} does not match the one in its release.`,
@@ -73,7 +73,7 @@ async function downloadClientFile(
 }
 
 /** Returns a function that prints a progress line every ten seconds. */
-function progressLines({ stdout, now }: CommandContext): NonNullable<AssetDownload['onProgress']> {
+function progressLines({ stdout, now }: CommandContext): NonNullable<AssetDownloadOptions['onProgress']> {
   const megabytes = (bytes: number) => (bytes / 1_000_000).toFixed(1);
   let writtenAt = now();
   return (bytes, total) => {

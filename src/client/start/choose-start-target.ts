@@ -9,7 +9,7 @@ import { formatAvailableUpdate, formatBlockingReason } from '../output/status-li
 import { escapeResponseTexts } from '../output/text.ts';
 
 /** Output and exit code of a command that has not started a run. */
-export interface NoStartResult extends ClientCommandResult {
+export interface NotStartedResult extends ClientCommandResult {
   /** Problem document that `--json` prints; null if there is none. */
   problem: Problem | null;
 }
@@ -21,11 +21,11 @@ export interface NoStartResult extends ClientCommandResult {
 export function chooseStartTarget(
   status: Status,
   { target, when, force, allSteps }: Partial<UpdateRequestBody>,
-): string | NoStartResult {
+): string | NotStartedResult {
   const { reason, next, run } = status;
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
-  if (reason !== null && !isPassed && code !== 'up-to-date') return createNoStartResult(reason, status);
+  if (reason !== null && !isPassed && code !== 'up-to-date') return createNotStartedResult(reason, status);
   // After these outcomes, the user may request the release of the failed run again. The updater then verifies the
   // containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
@@ -42,12 +42,12 @@ export function chooseStartTarget(
   return { lines, problem: reason && problemOf(reason), exitCode: 0 };
 }
 
-export const createNoStartResult = (
+export const createNotStartedResult = (
   reason: Reason,
   status: Status,
   problem = problemOf(reason),
   kind: RunKind = 'update',
-): NoStartResult => ({
+): NotStartedResult => ({
   lines: formatBlockingReason(escapeResponseTexts(reason), escapeResponseTexts(status), kind),
   problem,
   exitCode: 3,

@@ -6,7 +6,7 @@ import type { Status } from '../../wire/status.ts';
 import { type CommandContext, CommandUsageError } from '../command-line/client-command.ts';
 import { createInterruptedError } from '../connection/create-session.ts';
 import { formatJobLines } from '../output/status-lines.ts';
-import { formatNounCount, formatServerMessage, joinLines } from '../output/text.ts';
+import { formatCountedNoun, formatServerMessage, joinLines } from '../output/text.ts';
 
 /**
  * Prompts for confirmation if jobs will be stopped or a major version will be installed.
@@ -20,7 +20,7 @@ export async function confirmStart(
   if (context.args.options.yes) return true;
   if (force && !context.canPrompt)
     throw new CommandUsageError('--force stops running jobs. Without a terminal, confirm with --yes.');
-  if (force && !(await promptToStopJobs(context, status))) return false;
+  if (force && !(await confirmStoppingJobs(context, status))) return false;
   const majors = steps.filter((to, at) => isMajor(status, to, steps[at - 1]));
   if (majors.length === 0) return true;
   const are = majors.length === 1 ? 'is a major version' : 'are major versions';
@@ -34,11 +34,14 @@ export async function confirmStart(
 }
 
 /** Resolves with true, without a prompt, if no jobs are running. */
-export async function promptToStopJobs(context: CommandContext, { reason, now }: Status): Promise<boolean> {
+export async function confirmStoppingJobs(
+  context: CommandContext,
+  { reason, now }: Status,
+): Promise<boolean> {
   const { jobs = [] } = reason ?? {};
   if (jobs.length === 0) return true;
   context.stderr.write(
-    joinLines([`${formatNounCount(jobs.length, 'job')} will be stopped:`, ...formatJobLines(jobs, now)]),
+    joinLines([`${formatCountedNoun(jobs.length, 'job')} will be stopped:`, ...formatJobLines(jobs, now)]),
   );
   return promptYesNo('Continue?', context);
 }

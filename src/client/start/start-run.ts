@@ -15,7 +15,7 @@ import { explainFailedResult } from '../connection/explain-failed-result.ts';
 import { timeoutOption, timeoutSecondsOf } from '../follow/follow-run-to-result.ts';
 import { followUpgradePath } from '../follow/follow-upgrade-path.ts';
 import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.ts';
-import type { NoStartResult } from './choose-start-target.ts';
+import type { NotStartedResult } from './choose-start-target.ts';
 
 /** Time in ms that the server may still need to process a request whose response was lost. */
 const graceMs = 15_000;
@@ -60,9 +60,9 @@ export function createStartSession(context: CommandContext, kind: RunKind): Star
 }
 
 /** Prints why no run was started, and returns the exit code. */
-export function printNoStartResult(
+export function printNotStartedResult(
   { json, stdout, tell }: StartSession,
-  { lines, problem, exitCode }: NoStartResult,
+  { lines, problem, exitCode }: NotStartedResult,
 ): number {
   if (json && problem !== null) stdout.write(formatJsonLine(problem));
   tell(...lines);
@@ -74,14 +74,14 @@ interface WantedRun {
   previousRunId: string | null;
   sendStartRequest(): Promise<RequestResult<ToldRun>>;
   /** Creates the result to print if the server refuses the request. */
-  createRefusalResult(problem: Problem): NoStartResult | Promise<NoStartResult>;
+  createRefusalResult(problem: Problem): NotStartedResult | Promise<NotStartedResult>;
 }
 
 /** Starts a run and follows it, unless `--no-follow` is specified. Resolves with the exit code. */
 export async function startAndFollowRun(session: StartSession, wanted: WantedRun): Promise<number> {
   const { kind, json, timeout, args, stdout, tell } = session;
   const run = await startRun(session, wanted);
-  if ('lines' in run) return printNoStartResult(session, run);
+  if ('lines' in run) return printNotStartedResult(session, run);
   if (!args.options['no-follow']) return followUpgradePath(session, { run, timeout, json });
   if (json) stdout.write(formatJsonLine({ event: 'run', data: run }));
   const to = escapeResponseTexts(run).to ?? 'the latest release';
@@ -93,7 +93,7 @@ export async function startAndFollowRun(session: StartSession, wanted: WantedRun
  * Sends the start request, but never twice: after a lost response, waits for a new run instead.
  * @throws CommandFailedError if the run was not started, or if this is unknown
  */
-async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | NoStartResult> {
+async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | NotStartedResult> {
   const { kind, config, signal, stderr } = session;
   const answer = await wanted.sendStartRequest();
   if (answer.kind === 'ok') return answer.value;

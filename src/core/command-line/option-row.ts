@@ -92,5 +92,5 @@ export function describeInvalidValue(row: Omit<OptionRow, 'help'>, value: string
 }
 
 /** Returns the option with its placeholder: `--target RELEASE`. */
-export const optionLabelOf = (name: string, { value }: OptionRow): string =>
+export const formatOptionUsage = (name: string, { value }: OptionRow): string =>
   value === undefined ? `--${name}` : `--${name} ${value}`;

@@ -92,7 +92,7 @@ function resolveIncludeScope(
   const base = directory ?? dirname(main ? resolveReferencedPath(layer, main) : layer.base);
   // Compose treats an empty list like a missing list.
   if (!envFiles?.length) {
-    const where = formatLocation(layer, main?.line ?? 1);
+    const where = formatLineLocation(layer, main?.line ?? 1);
     return {
       base,
       env: [{ path: join(base, '.env'), kind: 'env file of include', referencedAt: where, isOptional: true }],
@@ -101,7 +101,7 @@ function resolveIncludeScope(
   const env = envFiles.map((link) => ({
     path: resolveReferencedPath(layer, link),
     kind: 'env_file',
-    referencedAt: formatLocation(layer, link.line),
+    referencedAt: formatLineLocation(layer, link.line),
     isOptional: false,
   }));
   return { base, env: env.filter(({ path }) => path !== '/dev/null') };
@@ -145,13 +145,13 @@ export const createMissingFileError = (path: string, as: string, where: string):
 const referencedFileOf = (layer: ComposeSource, link: FileReference, as: string): ReferencedFile => ({
   path: resolveReferencedPath(layer, link),
   kind: as,
-  referencedAt: formatLocation(layer, link.line),
+  referencedAt: formatLineLocation(layer, link.line),
   isOptional: false,
 });
 
 /** Returns the absolute path, with variables resolved. */
 export const resolveReferencedPath = (layer: ComposeSource, { path, line }: FileReference): string =>
-  resolve(layer.base, resolveTextVariables(layer, path, formatLocation(layer, line)));
+  resolve(layer.base, resolveTextVariables(layer, path, formatLineLocation(layer, line)));
 
 export const resolveTextVariables = (
   { file, variables }: ComposeSource,
@@ -160,7 +160,7 @@ export const resolveTextVariables = (
 ): string =>
   interpolate(createSourceMappedText(text, file.file.path, -1, { via: 'text' }), variables, where).text;
 
-export const formatLocation = ({ name }: ComposeSource, line: number): string => `${name} line ${line}`;
+export const formatLineLocation = ({ name }: ComposeSource, line: number): string => `${name} line ${line}`;
 
 /** The `-f` files, and all files to which they refer, directly or through other files. */
 interface IncludeTree {
@@ -189,7 +189,7 @@ export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
     if (seen.size > mostLayers) {
       throw new UpdateError(
         'compose-invalid',
-        `${formatLocation(layer, 1)}: include and extends refer to more than ${mostLayers} files`,
+        `${formatLineLocation(layer, 1)}: include and extends refer to more than ${mostLayers} files`,
       );
     }
     layers.push(layer);
@@ -223,7 +223,7 @@ export function findServicesByEnvFile(files: ProjectFiles, paths: readonly strin
     const { file, line } = base;
     const from = file === null ? layer : resolveExtendedSource(files, layer, { path: file, line });
     return (
-      isLayer(from) && reads(from, resolveTextVariables(layer, base.service, formatLocation(layer, line)))
+      isLayer(from) && reads(from, resolveTextVariables(layer, base.service, formatLineLocation(layer, line)))
     );
   };
   const { sources: layers } = resolveIncludeTree(files);

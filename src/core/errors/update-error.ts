@@ -154,7 +154,7 @@ export type ErrorCode = keyof typeof table;
 export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
 /** Returns advice in which the fields of `formatAdvice` have not been replaced yet. */
-export const generalAdviceOf = (code: ErrorCode): string => table[code].advice;
+export const defaultAdviceOf = (code: ErrorCode): string => table[code].advice;
 
 /** Returns the explanation with the product's names in its advice. */
 export function explanationOf(code: ErrorCode, product: Product): ErrorExplanation {

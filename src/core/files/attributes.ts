@@ -44,7 +44,7 @@ export async function hasNoFileModes(directory: string): Promise<boolean> {
  * Error for a new file that cannot get the permissions of the old file, or would keep an access control list that it
  * inherited from its directory.
  */
-export class PrivilegesLostError extends Error {}
+export class PermissionsLostError extends Error {}
 
 const call = promisify(execFile);
 const run = async (program: string, args: readonly string[]): Promise<string> => {
@@ -61,7 +61,7 @@ const stderrOf = (error: unknown): string =>
 /**
  * Reads attributes with `getfattr` (package attr), because Node cannot. Without `getfattr`, GNU `ls` shows whether
  * there is an access control list. Returns null if neither program is available.
- * @throws PrivilegesLostError if the attributes cannot be read
+ * @throws PermissionsLostError if the attributes cannot be read
  */
 export async function readAttributes(path: string): Promise<FileAttributes | null> {
   try {
@@ -72,7 +72,7 @@ export async function readAttributes(path: string): Promise<FileAttributes | nul
     if (isMissing(error)) return detectAclWithLs(path);
     // If the file system does not support attributes, there are none to lose.
     if (stderrOf(error).endsWith(': Operation not supported')) return {};
-    throw new PrivilegesLostError(
+    throw new PermissionsLostError(
       `its attributes cannot be read: ${stderrOf(error) || (error as Error).message}`,
     );
   }
@@ -113,7 +113,7 @@ async function detectAclWithLs(path: string): Promise<FileAttributes | null> {
 /**
  * Sets the attributes of a new file, and removes an access control list that it inherited from its directory. Must be
  * called before the final mode is set, because setting a list changes the mode. Returns the names of lost attributes.
- * @throws PrivilegesLostError if an access control list is lost
+ * @throws PermissionsLostError if an access control list is lost
  */
 export async function applyAttributes(path: string, wanted: FileAttributes): Promise<string[]> {
   const has = await readAttributes(path);
@@ -137,7 +137,7 @@ export async function applyAttributes(path: string, wanted: FileAttributes): Pro
 export const hasSameAttributes = (a: FileAttributes, b: FileAttributes): boolean =>
   Object.keys({ ...a, ...b }).every((name) => a[name] === b[name]);
 
-/** Returns the names of lost attributes. @throws PrivilegesLostError if an access control list is among them */
+/** Returns the names of lost attributes. @throws PermissionsLostError if an access control list is among them */
 function listLostAttributes(
   wanted: FileAttributes,
   has: FileAttributes,
@@ -148,7 +148,7 @@ function listLostAttributes(
   const list = differing.find(isAccessList);
   if (list !== undefined) {
     const why = errors.get(list) ?? 'the file system returns a different value after it is set';
-    throw new PrivilegesLostError(
+    throw new PermissionsLostError(
       Object.hasOwn(wanted, list)
         ? `its access-control list (${list}) cannot be set: ${why}`
         : `the access-control list inherited from its directory (${list}) cannot be removed: ${why}`,

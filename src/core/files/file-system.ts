@@ -16,12 +16,12 @@ import {
   applyAttributes,
   type FileAttributes,
   isOnSmb,
-  PrivilegesLostError,
+  PermissionsLostError,
   readAttributes,
 } from './attributes.ts';
 import { findUnmappedOwner } from './unmapped-owner.ts';
 
-export interface Owner {
+export interface FilePermissions {
   uid: number;
   gid: number;
   /**
@@ -42,9 +42,9 @@ export interface FileSystem {
   read(path: string): Promise<Buffer | null>;
   realpath(path: string): Promise<string>;
   /** Returns owner and mode without attributes. Does not follow a symbolic link. */
-  readOwner(path: string): Promise<Owner>;
+  readOwner(path: string): Promise<FilePermissions>;
   /** Returns owner, mode and attributes. */
-  readPermissions(path: string): Promise<Owner>;
+  readPermissions(path: string): Promise<FilePermissions>;
   /** Creates a directory and its missing parents. Each new directory gets the owner of its parent. */
   makeDirectory(path: string, mode: number): Promise<void>;
   /**
@@ -52,7 +52,12 @@ export interface FileSystem {
    * read the file. If `owner` is null, the file gets the owner of its directory. Returns the names of attributes that
    * could not be set. Fails if the file exists; any other failure may leave an incomplete file.
    */
-  write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number): Promise<readonly string[]>;
+  write(
+    path: string,
+    bytes: string | Buffer,
+    owner: FilePermissions | null,
+    mode: number,
+  ): Promise<readonly string[]>;
   /** Syncs the content of a file, or the names in a directory, to the disk. */
   sync(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
@@ -129,7 +134,7 @@ export const diskFileSystem: FileSystem = {
       // A network file system may accept a change but not apply it, so the result is checked.
       const is = await file.stat();
       if (owner && (is.uid !== owner.uid || is.gid !== owner.gid || (is.mode & 0o7777) !== mode))
-        throw new PrivilegesLostError(
+        throw new PermissionsLostError(
           `the file system shows ${formatOwner(is)} after ${formatOwner({ ...owner, mode })} was set`,
         );
       return lost;
@@ -160,7 +165,7 @@ export const diskFileSystem: FileSystem = {
   },
 };
 
-const formatOwner = ({ uid, gid, mode }: Owner): string =>
+const formatOwner = ({ uid, gid, mode }: FilePermissions): string =>
   `owner ${uid}, group ${gid}, mode ${(mode & 0o7777).toString(8)}`;
 
 /**
@@ -191,7 +196,7 @@ export async function writeTemporaryFile(
   fs: FileSystem,
   path: string,
   bytes: string | Buffer,
-  { owner, mode }: { owner: Owner | null; mode: number },
+  { owner, mode }: { owner: FilePermissions | null; mode: number },
 ): Promise<readonly string[]> {
   await fs.remove(path);
   const lost = await fs.write(path, bytes, owner, mode);
@@ -207,7 +212,7 @@ export async function replaceFileSafely(
   fs: FileSystem,
   path: string,
   text: string | Buffer,
-  options: { owner?: Owner | null; mode: number; temporary?: string },
+  options: { owner?: FilePermissions | null; mode: number; temporary?: string },
 ): Promise<void> {
   const { owner = null, mode, temporary = `${path}.new` } = options;
   try {

@@ -22,7 +22,7 @@ export interface Product {
   /**
    * Whether restore points save a service's data, keyed by service. The instance's settings and a label override this.
    */
-  readonly data?: Readonly<Record<string, DataKeyword>>;
+  readonly data?: Readonly<Record<string, DataSetting>>;
   /** Command that checks a new app container, unless a label of the image sets another command. */
   readonly ready?: readonly string[];
   /** Command that checks an instance before an update, unless a label of the image sets another command. */
@@ -30,10 +30,10 @@ export interface Product {
 }
 
 /** `save` includes the data of a service in restore points, `none` excludes it. */
-export const dataKeywords = ['save', 'none'] as const;
-export type DataKeyword = (typeof dataKeywords)[number];
-export const isDataKeyword = (value: unknown): value is DataKeyword =>
-  dataKeywords.some((word) => word === value);
+export const dataSettingValues = ['save', 'none'] as const;
+export type DataSetting = (typeof dataSettingValues)[number];
+export const isDataSetting = (value: unknown): value is DataSetting =>
+  dataSettingValues.some((word) => word === value);
 
 /** A product as specified by its publisher. Missing values are derived from the name. */
 export type ProductOptions = Pick<Product, 'name'> &
@@ -80,7 +80,7 @@ const productSchema = z.strictObject(
       ),
     ),
     data: z.optional(
-      z.record(z.string().check(z.regex(serviceForm)), z.enum(dataKeywords, saveOrNone), saveOrNone),
+      z.record(z.string().check(z.regex(serviceForm)), z.enum(dataSettingValues, saveOrNone), saveOrNone),
     ),
     ready: z.optional(commandSchema),
     preflight: z.optional(commandSchema),
@@ -152,13 +152,13 @@ export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}
 export const dataLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.data`;
 
 /** Returns the name of the image label that contains the directory of the release's compose files. */
-export const filesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-files`;
+export const releaseFilesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-files`;
 
 /**
  * Returns the name of the app image label that contains the oldest release that can be updated to this image, such as
  * `v1.5.0`.
  */
-export const requiresLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
+export const requiredReleaseLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
 
 /** Parses a JSON list of a program and its arguments; undefined for any other text. */
 export const parseJsonCommand = (text: string): readonly string[] | undefined =>

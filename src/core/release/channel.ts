@@ -1,5 +1,5 @@
 import { compareVersions } from './compare-versions.ts';
-import { parseTag } from './tag.ts';
+import { parseSemverTag } from './tag.ts';
 
 /**
  * Update channels: `stable` contains manually created releases, `canary` contains every build (docs/contract.md 8.5).
@@ -32,7 +32,7 @@ export interface Asset {
 
 /** Returns the channel of a release; null for any other tag, which is never available as an update. */
 export function channelOf(version: string): Channel | null {
-  const tag = parseTag(version);
+  const tag = parseSemverTag(version);
   if (tag.kind !== 'release' || tag.prefix !== 'v' || tag.suffix !== '') return null;
   return tag.version.includes('-') ? 'canary' : 'stable';
 }
@@ -62,7 +62,7 @@ export function findNewestRelease(channel: Channel, releases: readonly Release[]
  * version is unknown: the release might be older, and migrations only run forward.
  */
 export function isNewerVersion(version: string, running: string): boolean {
-  const tag = parseTag(running);
+  const tag = parseSemverTag(running);
   return channelOf(version) !== null && tag.kind === 'release' && compareVersions(version, tag.version) > 0;
 }
 

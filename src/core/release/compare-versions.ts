@@ -20,11 +20,11 @@ export function compareSharedVersionNumbers(a: string, b: string): number {
   const count = Math.min(countVersionNumbers(a), countVersionNumbers(b));
   return countVersionNumbers(a) === countVersionNumbers(b)
     ? compareVersions(a, b)
-    : compareVersions(cutVersion(a, count), cutVersion(b, count));
+    : compareVersions(truncateVersion(a, count), truncateVersion(b, count));
 }
 
 /** Returns the first `count` numbers of a version as written: `2025.08` for 2 numbers of `2025.08.4`. */
-export const cutVersion = (version: string, count: number): string =>
+export const truncateVersion = (version: string, count: number): string =>
   plain(version).split('.').slice(0, count).join('.');
 
 /** Counts the numbers in a version: 3 in `1.2.3`. */

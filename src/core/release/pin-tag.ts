@@ -1,9 +1,9 @@
-import { type NumberedTag, parseTag, preReleasePattern, type Tag } from './tag.ts';
+import { type NumberedTag, parseSemverTag, preReleasePattern, type SemverTag } from './tag.ts';
 
 /** A parsed image tag of any product, including versions that are not semantic. */
 export type PinTag =
-  /** Result of `parseTag`. Its kind `other` is a custom word, such as `edge` or `main`. */
-  | Tag
+  /** Result of `parseSemverTag`. Its kind `other` is a custom word, such as `edge` or `main`. */
+  | SemverTag
   | NumberedTag
   /** Floating tag for the latest release: `stable`, `release-cuda`. */
   | { kind: 'word'; text: string; suffix: string }
@@ -28,7 +28,7 @@ const committed = /-(?=[a-f]*\d)[a-f0-9]{7,40}(?=-|$)/;
 const alone = /^(?:0|[1-9]\d{0,3})$/;
 
 export function parsePinTag(text: string): PinTag {
-  const tag = parseTag(text);
+  const tag = parseSemverTag(text);
   if (tag.kind !== 'other' && !(tag.kind === 'release' && isBuild(tag.suffix))) return tag;
   const [, suffix] = word.exec(text) ?? [];
   if (suffix !== undefined) return { kind: 'word', text, suffix };

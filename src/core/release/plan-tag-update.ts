@@ -1,4 +1,4 @@
-import { compareSharedVersionNumbers, countVersionNumbers, cutVersion } from './compare-versions.ts';
+import { compareSharedVersionNumbers, countVersionNumbers, truncateVersion } from './compare-versions.ts';
 import { isNumberedTag, type PinTag, tagPrefixOf, tagSuffixOf } from './pin-tag.ts';
 import type { NumberedTag } from './tag.ts';
 import type { PlannedTarget, ReleaseTarget } from './target.ts';
@@ -34,7 +34,7 @@ export function planTagUpdate(tag: PinTag, target: PlannedTarget): TagUpdateResu
   const count = countVersionNumbers(tag.version);
   if (countVersionNumbers(version) < count) return { kind: 'short' };
   if (tag.kind === 'release') return { kind: 'moved', tag: formatTagLike(tag, version) };
-  const part = cutVersion(version, count);
+  const part = truncateVersion(version, count);
   return compareSharedVersionNumbers(part, tag.version) === 0
     ? { kind: 'stays' }
     : { kind: 'moved', tag: formatTagLike(tag, part) };
@@ -83,7 +83,7 @@ export function listPossibleTags(tag: PinTag, target: ReleaseTarget): string[] {
     : [];
   const count = countVersionNumbers(version);
   const filled = count < 3 ? [`${version}${'.0'.repeat(3 - count)}`] : [];
-  const parts = [2, 1].filter((fewer) => fewer < count).map((fewer) => cutVersion(version, fewer));
+  const parts = [2, 1].filter((fewer) => fewer < count).map((fewer) => truncateVersion(version, fewer));
   const versions = [...filled, version, ...parts];
   return [
     ...versions.flatMap((each) => listCompleteVersionTags(tag, { ...target, version: each })),

@@ -3,10 +3,10 @@ import * as z from 'zod/mini';
 /**
  * File in the updater container with the values of new settings, which the server passes. The updater removes the file.
  */
-export const serverSettingsPath = '/run/svc-updater-settings.env';
+export const settingValuesPath = '/run/svc-updater-settings.env';
 
 /** Formats in which the updater can generate the value of a setting. */
-export const settingValueFormats = ['hex32', 'base64-32', 'uuid'] as const;
+export const generatedValueFormats = ['hex32', 'base64-32', 'uuid'] as const;
 
 /** Variables that cannot be settings of a product, because they change how programs run. */
 const reserved =
@@ -29,7 +29,7 @@ const settingSchema = z.strictObject({
   description: oneLine(300),
   required: z._default(z.boolean(), false),
   default: z.optional(oneLine(4096)),
-  generate: z.optional(z.enum(settingValueFormats)),
+  generate: z.optional(z.enum(generatedValueFormats)),
   /** Whether the value must never be shown. */
   secret: z._default(z.boolean(), false),
 });

@@ -17,7 +17,7 @@ export interface NumberedTag {
 }
 
 /** A parsed image tag. Only semantic versions are recognized; `other` is any other tag. */
-export type Tag =
+export type SemverTag =
   | (NumberedTag & { kind: 'release' })
   | { kind: 'latest' | 'canary'; text: string }
   | { kind: 'other'; text: string };
@@ -30,7 +30,7 @@ const release = new RegExp(`^(v?)(${stable}(?:-canary\\.${number})?)((?:-[A-Za-z
 export const preReleasePattern =
   /-(?:canary|alpha|beta|rc|pre|preview|dev|nightly|snapshot|next|edge|a|b)(?:[.\d_-]|$)/i;
 
-export function parseTag(text: string): Tag {
+export function parseSemverTag(text: string): SemverTag {
   if (text === 'latest' || text === 'canary') return { kind: text, text };
   const [, prefix = '', version = '', suffix = ''] = release.exec(text) ?? [];
   if (!isVersion(version) || preReleasePattern.test(suffix)) return { kind: 'other', text };

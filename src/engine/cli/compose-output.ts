@@ -1,4 +1,4 @@
-import { parseObject } from '../objects/json.ts';
+import { parseJsonOrNull } from '../objects/json.ts';
 
 /**
  * Matches the errors of engine calls that compose cancelled because another call failed. Compose 5 reports such errors
@@ -50,7 +50,7 @@ function readLine(line: string): { text: string | null; about: string; isWarning
     isWarning: false,
   });
   if (line.startsWith('{')) {
-    const event = parseObject(line);
+    const event = parseJsonOrNull(line);
     if (!event) return said(line);
     if (event.error === true) return said(String(event.message ?? ''));
     // Compose up to 2.x prints "Error" in `text`, compose 5.0 and later in `status`.

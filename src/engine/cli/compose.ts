@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ProjectStartOptions } from '../../core/command-line/compose-command.ts';
-import { createComposeError, lacksModelPlugin } from './create-compose-error.ts';
+import { createComposeError, isModelPluginMissing } from './create-compose-error.ts';
 import type { Engine } from './engine.ts';
 import type { CommandResult } from './run-command.ts';
 
@@ -15,7 +15,7 @@ export interface ComposeProject extends ProjectStartOptions {
   asksForNames?: boolean;
 }
 
-export interface ModelMount {
+export interface ComposeMount {
   type: string;
   source?: string;
   target: string;
@@ -30,7 +30,7 @@ interface ModelHook {
   environment?: Record<string, string | null> | null;
 }
 
-export interface ModelService {
+export interface ComposeService {
   image?: string;
   build?: unknown;
   platform?: string;
@@ -54,7 +54,7 @@ export interface ModelService {
   ipc?: string;
   networks?: Record<string, unknown> | null;
   ports?: { target?: number; published?: string; host_ip?: string; protocol?: string }[] | null;
-  volumes?: ModelMount[] | null;
+  volumes?: ComposeMount[] | null;
   /** Services or containers whose volumes are mounted: `other`, `other:ro`, `container:name`. */
   volumes_from?: string[] | null;
   tmpfs?: string | string[] | null;
@@ -67,7 +67,7 @@ export interface ModelService {
 /** Resolved model of a project, as printed by `docker compose config --format json`. */
 export interface ComposeModel {
   name: string;
-  services: Record<string, ModelService>;
+  services: Record<string, ComposeService>;
   networks?: Record<string, { name?: string; external?: boolean } | null>;
   volumes?: Record<string, { name?: string; external?: boolean; driver_opts?: object } | null>;
   /** `environment` is the name of the variable that contains the content. */
@@ -177,7 +177,7 @@ export class Compose {
    */
   async up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const result = await this.#up(scale, options);
-    if (!lacksModelPlugin(result)) return result;
+    if (!isModelPluginMissing(result)) return result;
     // Compose requires docker-model if any service uses `models`, even a dependency that is not updated. Repeat the
     // command with an override that removes the `models` of such dependencies.
     const { services } = await this.config();

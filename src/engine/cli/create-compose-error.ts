@@ -9,14 +9,14 @@ export function createComposeError(result: CommandResult): UpdateError {
     return new UpdateError('no-compose', `docker compose is not installed: ${messages[0]}`);
   const refused = explainProxyError(messages.join('\n'));
   if (refused !== null) return new UpdateError('socket-denied', refused, { advice: proxyAdvice });
-  const recorded = messages.at(-1)?.split(`${recorderRejectionText} `)[1];
+  const recorded = messages.at(-1)?.split(`${dryRunRejectionText} `)[1];
   if (recorded)
     return new UpdateError(
       'drift',
       `docker compose first needs ${recorded}, so the updater cannot compare the containers with the files`,
       { advice: 'Run {up}, which adds what is missing. Then run {command} again.' },
     );
-  if (lacksModelPlugin(result))
+  if (isModelPluginMissing(result))
     return new UpdateError(
       'outside-mounts',
       'compose needs the docker-model plugin for models, but the updater container does not have it',
@@ -38,7 +38,7 @@ const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
 
 /** Start of the response with which a dry run rejects requests that would change something. */
-export const recorderRejectionText = 'svc-updater records, but does not execute';
+export const dryRunRejectionText = 'svc-updater records, but does not execute';
 
 /** Advice to mount docker-model if it is missing. Docker's packages install it at the host path in this text. */
 const mountPlugin =
@@ -48,7 +48,7 @@ const mountPlugin =
  * Checks whether compose failed because docker-model is missing. Compose 2.38 and later prints this message for a
  * project with `models:`.
  */
-export const lacksModelPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
+export const isModelPluginMissing = ({ exitCode, stderr }: CommandResult): boolean =>
   exitCode !== 0 && /'models' support requires Docker Model plugin/.test(stderr);
 
 function findComposeAdvice(message: string): { advice?: string } {

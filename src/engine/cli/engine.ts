@@ -9,8 +9,8 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import { EngineApi } from '../engine-api.ts';
 import type { EngineCall, EngineTimeouts } from '../engine-calls.ts';
 import { EngineClient } from '../http/client.ts';
+import { type EngineConnection, parseEngineConnection } from '../http/engine-connection.ts';
 import { createResponseError, EngineError, findEngineError, isBackendMissing } from '../http/engine-error.ts';
-import { type EngineTarget, parseEngineTarget } from '../http/engine-target.ts';
 import {
   type EngineRequest,
   type EngineResponse,
@@ -161,7 +161,7 @@ export class Engine extends EngineApi {
   }
 
   /** @throws UpdateError engine-unavailable if the address is invalid */
-  get target(): EngineTarget {
+  get target(): EngineConnection {
     return targetOf(this.address);
   }
 
@@ -368,9 +368,9 @@ const newState = (address: EngineAddress): SharedState => ({
   shutdown: new AbortController(),
 });
 
-function targetOf({ host, tls }: EngineAddress): EngineTarget {
+function targetOf({ host, tls }: EngineAddress): EngineConnection {
   try {
-    return parseEngineTarget(host, tls);
+    return parseEngineConnection(host, tls);
   } catch (cause) {
     throw new UpdateError('engine-unavailable', (cause as Error).message, {
       cause,

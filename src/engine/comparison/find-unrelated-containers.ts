@@ -231,7 +231,7 @@ const recreationAdviceOf = (service: string): string =>
  * Returns the containers of a directory that share the most common compose and env files; all containers if none
  * belongs to the directory.
  */
-export function findLargestOriginGroup<C extends Pick<Container, 'labels'>>(
+export function findLargestComposeOriginGroup<C extends Pick<Container, 'labels'>>(
   containers: readonly C[],
   directory: string,
 ): C[] {

@@ -1,4 +1,4 @@
-import { isAtLeast } from '../http/api-version.ts';
+import { isVersionAtLeast } from '../http/api-version.ts';
 import type { Container } from '../objects/container.ts';
 import { composeLabels } from '../objects/labels.ts';
 
@@ -39,7 +39,7 @@ export const hasSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageI
  * Checks whether `docker compose up` keeps a container after the image was pulled. A container that was created by
  * compose up to 5.2 is replaced if the image's id has changed, because its label has this id.
  */
-export const canKeepContainer = (
+export const isKeptByComposeUp = (
   container: ImageInUse & Pick<Container, 'labels'>,
   image: LocalImage | null | undefined,
 ): boolean =>
@@ -48,4 +48,4 @@ export const canKeepContainer = (
     (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none') ||
     // Later versions compare only the content. Their label has the manifest's digest, or the image's id if `up` itself
     // had to pull.
-    isAtLeast(container.labels[composeLabels.version] ?? '', '5.3'));
+    isVersionAtLeast(container.labels[composeLabels.version] ?? '', '5.3'));

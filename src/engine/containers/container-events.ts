@@ -1,8 +1,8 @@
 import type { Engine } from '../cli/engine.ts';
-import type { EngineFilters } from '../engine-requests.ts';
+import type { EngineFilters } from '../engine-request-sender.ts';
 import { EngineError } from '../http/engine-error.ts';
 import { decodeLines } from '../http/lines.ts';
-import { parseObject } from '../objects/json.ts';
+import { parseJsonOrNull } from '../objects/json.ts';
 
 /** Events about a changed container state. Events of single health checks are left out: there are too many of them. */
 const changes = [
@@ -19,7 +19,7 @@ const deafMs = 250;
  * events: events may be lost, the stream may be interrupted, and a proxy may block it.
  * @param about - filter for the containers: their ids, `{ container: […] }`, or a label
  */
-export function listenForEvents(engine: Engine, about: EngineFilters) {
+export function listenForContainerChanges(engine: Engine, about: EngineFilters) {
   let hasNews = false;
   let wake = () => {};
   let state: 'opening' | 'open' | 'refused' | 'over' = 'opening';
@@ -140,7 +140,7 @@ function followEvents(
     status = stream.status;
     onOpen();
     for await (const line of decodeLines(stream.chunks)) {
-      const event = parseObject(line);
+      const event = parseJsonOrNull(line);
       if (event !== null) onEvent(event);
     }
   };

@@ -1,5 +1,5 @@
 import { UpdateError } from '../../core/errors/update-error.ts';
-import { tarBlockSize } from '../../core/files/archive-header.ts';
+import { tarBlockSize } from '../../core/files/tar-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { findEngineError } from '../http/engine-error.ts';
 
@@ -30,7 +30,7 @@ export interface ContainerFile {
   content: Buffer;
 }
 
-export type NoFileReason = 'missing' | 'too-big' | 'not-a-file';
+export type UnreadableFileReason = 'missing' | 'too-big' | 'not-a-file';
 
 /**
  * Reads a file of a running or stopped container. Does not follow symbolic links.
@@ -41,7 +41,7 @@ export async function readContainerFile(
   id: string,
   path: string,
   maxBytes: number,
-): Promise<ContainerFile | NoFileReason> {
+): Promise<ContainerFile | UnreadableFileReason> {
   const archive = await readArchive(engine, id, path, maxBytes);
   return archive === null ? 'missing' : parseFirstFile(archive, maxBytes);
 }
@@ -67,7 +67,7 @@ async function readArchive(engine: Engine, id: string, path: string, bytes: numb
 }
 
 /** Returns the archive's first entry if it is a regular file, otherwise the reason why it cannot be read. */
-function parseFirstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFileReason {
+function parseFirstFile(archive: Buffer, maxBytes: number): ContainerFile | UnreadableFileReason {
   let extended: Record<string, string> = {};
   for (let at = 0; at + tarBlockSize <= archive.length; ) {
     const field = (from: number, length: number) =>

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { Engine } from '../cli/engine.ts';
-import { isAtLeast } from '../http/api-version.ts';
+import { isVersionAtLeast } from '../http/api-version.ts';
 import { listPublishedPorts, manifestDigestOf } from '../objects/container.ts';
 import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 import { type CopiedFile, readCopiedFiles } from './copied-files.ts';
@@ -60,9 +60,11 @@ export async function takeContainerSnapshots(
   for (const raw of await engine.inspectRaw(ids)) {
     const blueprint = buildContainerSnapshot(raw, engine.apiVersion);
     const mounted = new Set(
-      toList<Json>(raw.Mounts).map(({ Destination }) => cleanPath(String(Destination))),
+      toList<Json>(raw.Mounts).map(({ Destination }) => normalizeContainerPath(String(Destination))),
     );
-    const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(cleanPath(path)));
+    const paths = (copied.get(blueprint.id) ?? []).filter(
+      (path) => !mounted.has(normalizeContainerPath(path)),
+    );
     blueprints.push({ ...blueprint, ...(await readCopiedFiles(engine, blueprint.id, paths)) });
   }
   return blueprints;
@@ -91,7 +93,7 @@ export function buildContainerSnapshot(raw: unknown, apiVersion = ''): Container
       mode,
       // Before API 1.52, `config.MacAddress` is the MAC address that was requested for the container's first network.
       // Since 1.52, the engine does not report the requested address.
-      mac: isAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
+      mac: isVersionAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
     }),
     published: listPublishedPorts(toObject(toObject(NetworkSettings).Ports)),
     copied: [],
@@ -127,12 +129,12 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
   const volumes = new Map(
     mounted
       .filter(({ Type, Name }) => Type === 'volume' && Name)
-      .map((mount) => [cleanPath(String(mount.Destination)), mount]),
+      .map((mount) => [normalizeContainerPath(String(mount.Destination)), mount]),
   );
   // A bind without a colon requests an anonymous volume. The code below adds this volume by name.
   const binds = toStrings(host.Binds).filter((bind) => bind.includes(':'));
   const mounts = toList<Json>(host.Mounts).map((mount) => {
-    const volume = volumes.get(cleanPath(String(mount.Target)));
+    const volume = volumes.get(normalizeContainerPath(String(mount.Target)));
     return mount.Type === 'volume' && !mount.Source && volume ? { ...mount, Source: volume.Name } : mount;
   });
   const named = new Set(
@@ -140,7 +142,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       ...binds.map((bind) => bind.split(':')[1] ?? ''),
       ...mounts.map(({ Target }) => String(Target)),
       ...Object.keys(toObject(host.Tmpfs)),
-    ].map(cleanPath),
+    ].map(normalizeContainerPath),
   );
   // Add only anonymous volumes. A named volume that is in neither Binds nor Mounts comes from `VolumesFrom`, which the
   // new container also has.
@@ -198,4 +200,5 @@ function platformOf({ os, architecture, variant }: Json): string | null {
   return [os, architecture, variant].filter(Boolean).join('/');
 }
 
-export const cleanPath = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');
+export const normalizeContainerPath = (path: string): string =>
+  posix.normalize(path).replace(/(?<=.)\/$/, '');

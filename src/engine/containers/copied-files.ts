@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { archiveTrailer, createArchiveEntry } from '../../core/files/archive-header.ts';
+import { createTarEntry, tarTrailer } from '../../core/files/tar-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type ContainerFile, readContainerFile } from './container-file.ts';
 
@@ -62,11 +62,11 @@ export function createCopiedFilesArchive(files: readonly CopiedFile[]): Buffer {
     // Use an extended header, because only it has room for long paths and large user ids.
     const extended = Buffer.from(record('path', name) + record('uid', uid) + record('gid', gid));
     return [
-      ...createArchiveEntry('extended', extended, { modified, kind: 'x' }),
-      ...createArchiveEntry(name, bytes, { mode, modified }),
+      ...createTarEntry('extended', extended, { modified, kind: 'x' }),
+      ...createTarEntry(name, bytes, { mode, modified }),
     ];
   });
-  return Buffer.concat([...parts, archiveTrailer]);
+  return Buffer.concat([...parts, tarTrailer]);
 }
 
 /**

@@ -65,7 +65,7 @@ export async function createHelperContainer(
  * Starts a helper container to check that the engine accepts the settings, then removes the container.
  * @throws UpdateError engine-unavailable, with the engine's error as its cause
  */
-export async function tryHelperContainer(
+export async function requireStartableContainer(
   engine: Engine,
   image: string,
   madeFor: string,

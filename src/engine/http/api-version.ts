@@ -15,20 +15,21 @@ const newest = '1.51';
  */
 export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
   if (!isApiVersion(ApiVersion)) return null;
-  if (!isAtLeast(ApiVersion, oldest)) {
+  if (!isVersionAtLeast(ApiVersion, oldest)) {
     const message = `the engine is too old: it supports API ${ApiVersion}, but at least ${oldest} is required`;
     throw new EngineError('unsupported', message);
   }
   // If the engine no longer supports `newest`, use the oldest version that it supports, which is the closest.
-  const wanted = isApiVersion(MinAPIVersion) && !isAtLeast(newest, MinAPIVersion) ? MinAPIVersion : newest;
-  return isAtLeast(wanted, ApiVersion) ? ApiVersion : wanted;
+  const wanted =
+    isApiVersion(MinAPIVersion) && !isVersionAtLeast(newest, MinAPIVersion) ? MinAPIVersion : newest;
+  return isVersionAtLeast(wanted, ApiVersion) ? ApiVersion : wanted;
 }
 
 /**
  * Checks whether the engine rejected a request, without any effect, because of the API version. This happens if another
  * engine has replaced the engine that reported its version.
  */
-export const isUnsupportedVersion = (answer: { status: number; body: Buffer }): boolean =>
+export const isUnsupportedVersionResponse = (answer: { status: number; body: Buffer }): boolean =>
   answer.status === 400 && /client version \S+ is too (?:new|old)/i.test(errorMessageOf(answer));
 
 /** Adds the API version to a path; null leaves the path unchanged. */
@@ -36,13 +37,13 @@ export const toVersionedPath = (version: string | null, path: string): string =>
   version === null ? path : `/v${version}${path}`;
 
 /** Compares the first two numbers of versions such as `1.45` (API) or `v5.3.0-4` (compose). */
-export function isAtLeast(version: string, needed: string): boolean {
+export function isVersionAtLeast(version: string, needed: string): boolean {
   const [[major, minor], [neededMajor, neededMinor]] = [numbersOf(version), numbersOf(needed)];
   return major > neededMajor || (major === neededMajor && minor >= neededMinor);
 }
 
 /** Before API 1.44, a container is created with its first network, and connected to its other networks afterwards. */
-export const canCreateWithAllNetworks = (apiVersion: string): boolean => isAtLeast(apiVersion, '1.44');
+export const canCreateWithAllNetworks = (apiVersion: string): boolean => isVersionAtLeast(apiVersion, '1.44');
 
 export const isApiVersion = (text: unknown): text is string =>
   typeof text === 'string' && /^1\.\d{1,4}$/.test(text);

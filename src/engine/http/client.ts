@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
-import { isUnsupportedVersion, negotiateApiVersion, toVersionedPath } from './api-version.ts';
+import { isUnsupportedVersionResponse, negotiateApiVersion, toVersionedPath } from './api-version.ts';
+import type { EngineConnection } from './engine-connection.ts';
 import { createResponseError, EngineError } from './engine-error.ts';
-import type { EngineTarget } from './engine-target.ts';
 import { requireJsonObject } from './lines.ts';
 import {
   awaitWithDeadline,
@@ -28,13 +28,13 @@ export class EngineClient {
   versionResponse: Record<string, unknown> | null = null;
   /** API version of the last response; empty if the engine does not report it. */
   apiVersion = '';
-  readonly #targetOf: () => EngineTarget;
+  readonly #targetOf: () => EngineConnection;
   readonly #deadlineMs: number;
   /** API version for requests. Reset after a failed request, because another engine may respond next. */
   #version: Promise<string | null> | null = null;
 
   /** @param deadlineMs - time limit in milliseconds for `GET /version` */
-  constructor(targetOf: () => EngineTarget, deadlineMs: number) {
+  constructor(targetOf: () => EngineConnection, deadlineMs: number) {
     this.#targetOf = targetOf;
     this.#deadlineMs = deadlineMs;
   }
@@ -79,7 +79,7 @@ export class EngineClient {
         const isPlain = path === versionPath || method === 'HEAD';
         const version = isPlain ? null : await awaitWithDeadline(this.#agree(), left(), question);
         const answer = await send({ ...question, path: toVersionedPath(version, path), deadlineMs: left() });
-        if (!isFirst || body instanceof Readable || !isUnsupportedVersion(answer)) {
+        if (!isFirst || body instanceof Readable || !isUnsupportedVersionResponse(answer)) {
           const { apiVersion } = answer;
           if (!isPlain) this.apiVersion = version ?? apiVersion;
           return { ...answer, apiVersion: version ?? apiVersion };

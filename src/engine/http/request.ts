@@ -4,8 +4,8 @@
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { EngineConnection } from './engine-connection.ts';
 import { EngineError } from './engine-error.ts';
-import type { EngineTarget } from './engine-target.ts';
 
 export interface EngineRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
@@ -45,7 +45,7 @@ export interface EngineStream extends Omit<EngineResponse, 'body'> {
 
 /** Creates a request without sending it. */
 export function createClientRequest(
-  { tls, prefix, options }: EngineTarget,
+  { tls, prefix, options }: EngineConnection,
   path: string,
   { headers, ...how }: { method?: string; headers?: OutgoingHttpHeaders } = {},
 ): ClientRequest {
@@ -66,7 +66,10 @@ export function createClientRequest(
  * Sends a request and reads the whole response.
  * @throws EngineError if the response is incomplete at the deadline; the signal's reason
  */
-export async function sendEngineRequest(target: EngineTarget, asked: EngineRequest): Promise<EngineResponse> {
+export async function sendEngineRequest(
+  target: EngineConnection,
+  asked: EngineRequest,
+): Promise<EngineResponse> {
   const endsAt = performance.now() + asked.deadlineMs;
   const stream = await openStream(target, asked, Number.POSITIVE_INFINITY);
   const { status, apiVersion } = stream;
@@ -82,7 +85,7 @@ export async function sendEngineRequest(target: EngineTarget, asked: EngineReque
  * @throws EngineError if no response begins before the deadline; the signal's reason
  */
 export async function openStream(
-  target: EngineTarget,
+  target: EngineConnection,
   asked: EngineRequest,
   idleMs: number,
 ): Promise<EngineStream> {
@@ -99,7 +102,7 @@ export async function openStream(
 
 /** The caller must await `answer` immediately: without a handler, its rejection would end the process. */
 function send(
-  target: EngineTarget,
+  target: EngineConnection,
   { method, path, headers, body }: EngineRequest,
 ): { answer: Promise<IncomingMessage>; close(): void } {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();

@@ -1,6 +1,6 @@
 import type { Mount } from '../../core/mounts/host-paths.ts';
 import { toHealthCheck } from './health-check.ts';
-import { requireText } from './json.ts';
+import { requireNonEmptyString } from './json.ts';
 import { composeLabels } from './labels.ts';
 import { normalizePlatform } from './platform.ts';
 
@@ -180,7 +180,7 @@ export function toListedContainer(raw: unknown) {
   const { Id, Names, State, Image, ImageID, Labels, HostConfig } = Object(raw);
   return {
     /** Id of the container, 64 hexadecimal digits. */
-    id: requireText(Id),
+    id: requireNonEmptyString(Id),
     name: String(Names?.[0] ?? '').replace(/^\//, ''),
     status: toContainerStatus(State),
     imageId: String(ImageID ?? ''),

@@ -15,7 +15,7 @@ export const isUnsetValue = (value: unknown): boolean =>
   (typeof value === 'object' && Object.keys(value).length === 0);
 
 /** Parses a JSON object or list; null for any other text. */
-export function parseObject(text: string): Json | null {
+export function parseJsonOrNull(text: string): Json | null {
   try {
     const value = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : null;
@@ -25,7 +25,7 @@ export function parseObject(text: string): Json | null {
 }
 
 /** @throws TypeError if the value is not a string, or is empty */
-export function requireText(value: unknown): string {
+export function requireNonEmptyString(value: unknown): string {
   if (typeof value !== 'string' || value === '') throw new TypeError('a string is missing');
   return value;
 }

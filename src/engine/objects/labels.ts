@@ -50,7 +50,7 @@ export const swarmLabels = {
 } as const;
 
 /** Annotations with the name of an image in an OCI image layout. The engine reads the name when it loads the layout. */
-export const layoutAnnotations = {
+export const ociLayoutAnnotations = {
   name: 'io.containerd.image.name',
   tag: 'org.opencontainers.image.ref.name',
 } as const;

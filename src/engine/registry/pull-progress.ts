@@ -1,4 +1,4 @@
-import { type Json, parseObject, toObject } from '../objects/json.ts';
+import { type Json, parseJsonOrNull, toObject } from '../objects/json.ts';
 
 export interface PullProgress {
   /**
@@ -31,7 +31,7 @@ export class PullMeter {
    * progress.
    */
   readLine(line: string): PullProgress | null {
-    const event = parseObject(line);
+    const event = parseJsonOrNull(line);
     return typeof event?.parent_id === 'string' ? this.addEvent(event) : null;
   }
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { parseObject, toObject } from '../objects/json.ts';
+import { parseJsonOrNull, toObject } from '../objects/json.ts';
 
 /** Credentials for a registry, as in the header `X-Registry-Auth`. */
 export type RegistryCredentials =
@@ -22,7 +22,7 @@ export async function readRegistryCredentials(
  * keeps them.
  */
 export function parseRegistryCredentials(configText: string, repository: string): RegistryCredentials | null {
-  const auths = toObject(parseObject(configText)?.auths);
+  const auths = toObject(parseJsonOrNull(configText)?.auths);
   const wanted = hostOf(registryOf(repository));
   const [key, entry] = Object.entries(auths).find(([name]) => hostOf(name) === wanted) ?? [];
   if (key === undefined || typeof entry !== 'object' || entry === null) return null;

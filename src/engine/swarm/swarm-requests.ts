@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type EngineCallName, engineCalls } from '../engine-calls.ts';
-import type { CallOptions, EngineFilters } from '../engine-requests.ts';
+import type { CallOptions, EngineFilters } from '../engine-request-sender.ts';
 import { type EngineError, findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import type { EngineResponse } from '../http/request.ts';
 import { type Json, toObject } from '../objects/json.ts';
@@ -18,7 +18,7 @@ import {
   toSwarmTask,
 } from './swarm-service.ts';
 
-export interface SwarmMembership {
+export interface SwarmManagerInfo {
   /** Id of this engine's node. */
   nodeId: string;
   /** Number of completed tasks that Swarm retains for each slot. */
@@ -72,7 +72,7 @@ async function get(engine: Engine, name: EngineCallName, filters?: EngineFilters
  * Reads the engine's own node and the Swarm's settings. Null if the engine is not a manager, or rejects the request.
  * @throws UpdateError engine-unavailable
  */
-export async function readSwarmMembership(engine: Engine): Promise<SwarmMembership | null> {
+export async function readSwarmManagerInfo(engine: Engine): Promise<SwarmManagerInfo | null> {
   const isManager = await engine.request('inspectSwarm').catch((error) => {
     const cause = findEngineError(error);
     if (cause?.status == null) throw error;

@@ -19,7 +19,7 @@ export const containerSpecOf = (spec: Json): Json => toObject(toObject(spec.Task
 export const serviceImageOf = (spec: Json): string => text(containerSpecOf(spec).Image);
 export const serviceLabelsOf = (spec: Json): Record<string, string> => textsOf(spec.Labels);
 /** Returns the number of replicas; null for a global service or a job. */
-export function replicasOf(spec: Json): number | null {
+export function replicaCountOf(spec: Json): number | null {
   const { Replicated } = toObject(spec.Mode);
   return Replicated === undefined ? null : Number(toObject(Replicated).Replicas ?? 1);
 }

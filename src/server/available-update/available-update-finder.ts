@@ -11,8 +11,8 @@ import type { DeploymentEnvironmentCache } from '../deployment/environment-cache
 import { ChannelFileReader } from './channel-file-reader.ts';
 import {
   type AvailableUpdateFacts,
+  checkInstallableTarget,
   chooseAvailableUpdate,
-  requireInstallableTarget,
   resolveRequestedTarget,
   type UpdateTarget,
 } from './choose-update.ts';
@@ -122,7 +122,7 @@ export class AvailableUpdateFinder {
   /** Returns the target of a requested update, or the reason why it cannot be installed. */
   async resolveDestination(order: CompleteUpdateOrder): Promise<UpdateTarget | { reason: Reason }> {
     const { known } = await this.now();
-    return requireInstallableTarget(resolveRequestedTarget(order, known), known);
+    return checkInstallableTarget(resolveRequestedTarget(order, known), known);
   }
 
   /**

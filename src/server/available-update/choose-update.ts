@@ -196,7 +196,7 @@ const createUpToDateReason = (message: string): { reason: Reason } => ({
  * Returns the target of an update: the given version, or the available release if no version is given. The running
  * version and older versions are rejected.
  */
-export function resolveUpdateTarget(
+export function resolveDirectTarget(
   named: string | null,
   known: AvailableUpdateFacts,
 ): UpdateTarget | { reason: Reason } {
@@ -224,7 +224,7 @@ export const resolveRequestedTarget = (
   { target, allSteps }: CompleteUpdateOrder,
   known: AvailableUpdateFacts,
 ): UpdateTarget | { reason: Reason } =>
-  (allSteps ? resolveFirstUpgradeStep : resolveUpdateTarget)(target, known);
+  (allSteps ? resolveFirstUpgradeStep : resolveDirectTarget)(target, known);
 
 /** Returns the first step of the upgrade path to the given version, or to the newest release if no version is given. */
 export function resolveFirstUpgradeStep(
@@ -235,7 +235,7 @@ export function resolveFirstUpgradeStep(
   const path = goal === undefined ? [] : findUpgradePath(goal, known);
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
-    const direct = resolveUpdateTarget(named, known);
+    const direct = resolveDirectTarget(named, known);
     // If no step is known, the feed may be incomplete. The updater then decides whether a direct update is possible.
     return path.length === 0 ? direct : createUpToDateReason(`no upgrade path to ${goal} is known`);
   }
@@ -243,7 +243,7 @@ export function resolveFirstUpgradeStep(
 }
 
 /** Adds the signed content to a target. Returns a reason instead if the target is recalled or not verified. */
-export function requireInstallableTarget(
+export function checkInstallableTarget(
   found: UpdateTarget | { reason: Reason },
   { proofs, notice: word }: Pick<AvailableUpdateFacts, 'proofs' | 'notice'>,
 ): UpdateTarget | { reason: Reason } {

@@ -1,6 +1,6 @@
 import { parseImageReference } from '../../core/compose/pins/image-reference.ts';
 import { isNewerVersion } from '../../core/release/channel.ts';
-import { parseTag } from '../../core/release/tag.ts';
+import { parseSemverTag } from '../../core/release/tag.ts';
 import { isContainerOfImage } from '../../engine/comparison/same-image.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { readRegistryCredentials } from '../../engine/registry/registry-credentials.ts';
@@ -75,7 +75,7 @@ export class StaleTagWatch {
       const { imageReference: reference, imageId } = container;
       const { repository, tag } = parseImageReference(reference) ?? {};
       // A release tag is never stale.
-      if (repository === undefined || parseTag(tag ?? 'latest').kind === 'release') return null;
+      if (repository === undefined || parseSemverTag(tag ?? 'latest').kind === 'release') return null;
       // A refused run leaves its image without a tag, so the digest is read from the registry. The result is reliable
       // only shortly after the run, when the tag has not been moved yet.
       const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;

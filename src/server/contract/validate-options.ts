@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import { createProduct, type Product, svcProduct } from '../../core/names/product.ts';
-import { parseEngineTarget } from '../../engine/http/engine-target.ts';
+import { parseEngineConnection } from '../../engine/http/engine-connection.ts';
 import type { LogEntry } from '../../feed/create-feed.ts';
 import { maxNotifyAddresses, notifyAddressDescription, parseNotifyAddress } from '../../notify/address.ts';
 import { trustSchema } from '../../provenance/trust-schema.ts';
@@ -25,7 +25,7 @@ export type ValidatedInstanceOptions = Omit<
 
 function isEngineAddress(text: string): boolean {
   try {
-    const { options } = parseEngineTarget(text);
+    const { options } = parseEngineConnection(text);
     return options.socketPath === undefined || /^\/.*[^/]$/.test(options.socketPath);
   } catch {
     return false;

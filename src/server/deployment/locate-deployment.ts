@@ -9,7 +9,7 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import { checkUpdaterMounts } from './check-mounts.ts';
 import { createEngineUnreachableError, DeploymentNotFoundError } from './deployment-not-found-error.ts';
 import { listStackUpdateCommands } from './manual-commands.ts';
-import { type Deployment, noComposeMessage, readDeployment } from './read-deployment.ts';
+import { type Deployment, notComposeServiceMessage, readDeployment } from './read-deployment.ts';
 import { findSwarmWorkerServices } from './updated-services.ts';
 
 /**
@@ -26,14 +26,14 @@ export async function locateDeployment(
   if (isSocket && !existsSync(engine.path)) {
     throw id !== null || existsSync('/.dockerenv')
       ? new DeploymentNotFoundError('no-engine', `the engine's socket is not mounted at ${engine.path}`)
-      : new DeploymentNotFoundError('not-compose', noComposeMessage);
+      : new DeploymentNotFoundError('not-compose', notComposeServiceMessage);
   }
   try {
     await rejectPodman(engine);
     const own = await engine.findOwnContainer(traces);
     if (own === null) {
       throw id === null
-        ? new DeploymentNotFoundError('not-compose', noComposeMessage)
+        ? new DeploymentNotFoundError('not-compose', notComposeServiceMessage)
         : new DeploymentNotFoundError(
             'no-engine',
             `this server's container is not running on the engine at ${engine.path}`,

@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { formatComposeCommand, formatUpCommand } from '../../core/command-line/compose-command.ts';
 import { parseImageReference } from '../../core/compose/pins/image-reference.ts';
 import { quoteForShell } from '../../core/errors/advice.ts';
-import { parseTag } from '../../core/release/tag.ts';
+import { parseSemverTag } from '../../core/release/tag.ts';
 import { hasDefaultName } from '../../engine/containers/project-containers.ts';
 import { type ListedContainer, serviceOf } from '../../engine/objects/container.ts';
 import { composeLabels, swarmLabels } from '../../engine/objects/labels.ts';
@@ -80,7 +80,11 @@ function formatSwarmUpdateCommand(own: ListedContainer, service: string): string
 function pinOf({ imageReference }: ListedContainer) {
   const unparsed = { repository: imageReference, tag: null, digest: null };
   const { repository, tag, digest } = parseImageReference(imageReference) ?? unparsed;
-  return { repository, tag, isPinned: tag === null ? digest !== null : parseTag(tag).kind === 'release' };
+  return {
+    repository,
+    tag,
+    isPinned: tag === null ? digest !== null : parseSemverTag(tag).kind === 'release',
+  };
 }
 
 /** Reads the compose project and its files from the compose labels; null if the labels are missing. */

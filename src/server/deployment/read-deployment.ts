@@ -30,7 +30,7 @@ export interface Deployment {
   mounted: readonly string[];
 }
 
-export const noComposeMessage = 'the server is not running as a Docker Compose service';
+export const notComposeServiceMessage = 'the server is not running as a Docker Compose service';
 
 /** Reads the deployment from the labels and mounts of the server's own container. @throws DeploymentNotFoundError */
 export function readDeployment(
@@ -43,7 +43,8 @@ export function readDeployment(
     composeLabels.directory,
     composeLabels.service,
   ].map((label) => own.labels[label] ?? '');
-  if (!project || !directory || !service) throw new DeploymentNotFoundError('not-compose', noComposeMessage);
+  if (!project || !directory || !service)
+    throw new DeploymentNotFoundError('not-compose', notComposeServiceMessage);
   const { id, imageId, imageManifest, imageReference } = own;
   const manual = listManualUpdateCommands(own);
   // A volume is also a directory on the host, so it is treated like a bind mount.

@@ -2,7 +2,7 @@ import { EngineError } from '../../engine/http/engine-error.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import type { Prefetch } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
-import { requireInstallableTarget, type UpdateTarget } from '../available-update/choose-update.ts';
+import { checkInstallableTarget, type UpdateTarget } from '../available-update/choose-update.ts';
 import { isInTimeWindow } from '../contract/time-window.ts';
 import { DeploymentNotFoundError } from '../deployment/deployment-not-found-error.ts';
 import type { Deployment } from '../deployment/read-deployment.ts';
@@ -17,7 +17,7 @@ import {
 } from '../deployment/updater-container.ts';
 import { ensureUpdaterImage } from '../run/launch/launch-updater.ts';
 import { buildTargetOptions } from '../run/launch/target-options.ts';
-import type { ServerParts } from '../run/request/server-parts.ts';
+import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
 import { createRun, RunRecord } from '../run/run-record.ts';
 import { followRunLog } from '../run/track/follow-run-log.ts';
 import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-prefetch.ts';
@@ -31,7 +31,7 @@ const hourMs = 3_600_000;
 export class Prefetcher implements RepeatedCheck {
   readonly pauseMs: number;
   readonly wakenBy = 'offer';
-  readonly #parts: ServerParts;
+  readonly #parts: ServerContextWithRuns;
   #told: ({ version: string } & Prefetch) | null = null;
   /** Id of the container whose log was followed last. */
   #followed: string | null = null;
@@ -39,7 +39,7 @@ export class Prefetcher implements RepeatedCheck {
   /** Earliest time of the next attempt (monotonic, in ms). Delays it even if no container could be created. */
   #notBefore = 0;
 
-  constructor(parts: ServerParts) {
+  constructor(parts: ServerContextWithRuns) {
     this.#parts = parts;
     this.pauseMs = parts.timing.prefetch;
   }
@@ -101,7 +101,7 @@ export class Prefetcher implements RepeatedCheck {
     const { known, offer } = await offers.now(last);
     const { next, updateAvailable } = offer;
     if (known.checkedAt === null || (next !== null && !updateAvailable)) return null;
-    const found = next && requireInstallableTarget({ to: next.version }, known);
+    const found = next && checkInstallableTarget({ to: next.version }, known);
     const release = found === null || 'reason' in found ? null : found;
     return { release, checkedAt: known.checkedAt.getTime() };
   }

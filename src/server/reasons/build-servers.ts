@@ -26,7 +26,7 @@ export async function fetchBuildServers(
 }
 
 /** Returns a warning for each outdated build server. Returns an empty list unless the run updated the instance. */
-export async function fetchOutdatedServerWarnings(
+export async function fetchBuildServerWarnings(
   { outcome, to }: Run,
   settings: ValidatedInstanceOptions,
   timing: ServerTiming,

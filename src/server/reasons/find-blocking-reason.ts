@@ -77,7 +77,7 @@ export function findStuckJobsReason(jobs: readonly BlockingJob[]): Reason | null
 }
 
 /** Returns the jobs for which the run must wait, or the reason why jobs block the run. */
-export function evaluateJobs(
+export function findAwaitedJobs(
   { when, force }: Pick<CompleteUpdateOrder, 'when' | 'force'>,
   jobs: readonly BlockingJob[],
 ): { jobs: BlockingJob[] } | { reason: Reason } {

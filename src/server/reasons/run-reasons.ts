@@ -13,7 +13,7 @@ export const noRestorePointReason: Reason = {
   message: 'the last update did not save a restore point',
 };
 
-export const createOtherRestorePointReason = (version: string, confirm: string): Reason => ({
+export const createVersionMismatchReason = (version: string, confirm: string): Reason => ({
   code: 'no-restore-point',
   message: `the restore point is for ${version}, not for ${confirm}`,
 });

@@ -7,9 +7,9 @@ import {
   omitUndefinedSettings,
 } from '../contract/automatic-settings.ts';
 import type { RunStarter } from '../run/request/run-starter.ts';
-import type { ServerParts } from '../run/request/server-parts.ts';
-import { decideAutomaticUpdate, isAutomaticWindowOver } from './decide-automatic-update.ts';
-import { findStepAfterRun } from './upgrade-path-runner.ts';
+import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
+import { decideAutomaticUpdate, isTimeWindowOver } from './decide-automatic-update.ts';
+import { findPendingUpgradeStep } from './upgrade-path-runner.ts';
 
 /**
  * Starts automatic updates in their time windows. Stored runs show which windows were used, so all servers together
@@ -17,13 +17,13 @@ import { findStepAfterRun } from './upgrade-path-runner.ts';
  */
 export class AutomaticUpdates implements RepeatedCheck {
   readonly pauseMs: number;
-  readonly #parts: ServerParts;
+  readonly #parts: ServerContextWithRuns;
   readonly #starter: RunStarter;
   /** Last settings read from the store or written to it; used if the store fails. */
   #settings: AutomaticSettings;
   #failure = '';
 
-  constructor(parts: ServerParts, starter: RunStarter) {
+  constructor(parts: ServerContextWithRuns, starter: RunStarter) {
     this.#parts = parts;
     this.#starter = starter;
     this.#settings = parts.settings.automatic;
@@ -55,7 +55,7 @@ export class AutomaticUpdates implements RepeatedCheck {
     if (open) {
       const isWaiting =
         open.by === automaticCaller && open.state === 'waiting' && open.cancelRequestedBy === null;
-      if (isWaiting && isAutomaticWindowOver(open, settings, Date.now())) await runs.cancel(automaticCaller);
+      if (isWaiting && isTimeWindowOver(open, settings, Date.now())) await runs.cancel(automaticCaller);
       return;
     }
     if (!settings.enabled) return;
@@ -89,6 +89,6 @@ export class AutomaticUpdates implements RepeatedCheck {
     const { nextAt, blockedBy } = decideAutomaticUpdate({ settings, offer, known, past, now: Date.now() });
     // `nextAt` is set even if the release is blocked, because a newer release could be installed at that time.
     const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
-    return findStepAfterRun(past[0]) === null && isDue ? offer.next : null;
+    return findPendingUpgradeStep(past[0]) === null && isDue ? offer.next : null;
   }
 }

@@ -6,7 +6,7 @@ import type { PublisherNotice } from '../available-update/publisher-notice.ts';
 import type { AutomaticSettings } from '../contract/automatic-settings.ts';
 import { generateTimeWindows, type TimeWindowOccurrence } from '../contract/time-window.ts';
 
-export interface AutomaticFacts {
+export interface AutomaticUpdateFacts {
   settings: AutomaticSettings;
   offer: AvailableUpdate;
   known: Pick<AvailableUpdateFacts, 'releases' | 'notice'>;
@@ -21,7 +21,7 @@ type Decision = Pick<Automatic, 'nextAt' | 'blockedBy'>;
 const hourMs = 3_600_000;
 
 /** Decides when the next automatic update can start, and what blocks it (docs/contract.md 8.37). */
-export function decideAutomaticUpdate(facts: AutomaticFacts): Decision {
+export function decideAutomaticUpdate(facts: AutomaticUpdateFacts): Decision {
   const { settings, past, now } = facts;
   if (!settings.enabled) return { nextAt: null, blockedBy: null };
   const { next } = facts.offer;
@@ -42,7 +42,7 @@ export function decideAutomaticUpdate(facts: AutomaticFacts): Decision {
 }
 
 /** Whether the time window of a run is over or was moved, or automatic updates were turned off. */
-export function isAutomaticWindowOver(
+export function isTimeWindowOver(
   { startedAt }: Pick<Run, 'startedAt'>,
   settings: AutomaticSettings,
   now: number,
@@ -73,7 +73,7 @@ const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outc
 function findBlockedBy(
   { version, major, settings }: NextRelease,
   isAgeUnknown: boolean,
-  { settings: { includeMajors }, offer: { skipped }, known: { notice: word }, past }: AutomaticFacts,
+  { settings: { includeMajors }, offer: { skipped }, known: { notice: word }, past }: AutomaticUpdateFacts,
 ): BlockedBy | null {
   const hasFailed = past.some(
     ({ kind, to, outcome }) =>

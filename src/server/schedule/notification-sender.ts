@@ -1,18 +1,18 @@
 import { Notifier } from '../../notify/notifier.ts';
 import type { Run } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
-import type { ServerParts } from '../run/request/server-parts.ts';
+import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
 
 /** Notifies users of releases and runs (docs/contract.md 8.43). Only one server sends each notification. */
 export class NotificationSender implements RepeatedCheck {
   readonly pauseMs: number;
   readonly wakenBy = 'offer';
-  readonly #parts: ServerParts;
+  readonly #parts: ServerContextWithRuns;
   readonly #notifier: Notifier;
   /** Keys of notifications known to be claimed by this server or another one. */
   readonly #claimed = new Set<string>();
 
-  constructor(parts: ServerParts) {
+  constructor(parts: ServerContextWithRuns) {
     const { settings, timing, listeners } = parts;
     this.#parts = parts;
     this.pauseMs = timing.prefetch;

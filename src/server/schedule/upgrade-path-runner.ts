@@ -3,7 +3,7 @@ import type { PendingStep, Run } from '../../wire/status.ts';
 import { callApplication } from '../application/call-application.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
 import type { RunStarter } from '../run/request/run-starter.ts';
-import type { ServerParts } from '../run/request/server-parts.ts';
+import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
 
 /** Maximum time in ms between two steps of an upgrade path, for example while the application is not ready. */
 const pendingStepTimeoutMs = 3_600_000;
@@ -15,12 +15,12 @@ const pendingStepTimeoutMs = 3_600_000;
 export class UpgradePathRunner implements RepeatedCheck {
   readonly pauseMs: number;
   readonly wakenBy = 'end';
-  readonly #parts: ServerParts;
+  readonly #parts: ServerContextWithRuns;
   readonly #starter: RunStarter;
   /** Why the next step has not been started. `after` is the id of the run before that step. */
   #said: { after: string; reason: string } | null = null;
 
-  constructor(parts: ServerParts, starter: RunStarter) {
+  constructor(parts: ServerContextWithRuns, starter: RunStarter) {
     this.#parts = parts;
     this.#starter = starter;
     this.pauseMs = parts.timing.path;
@@ -28,7 +28,7 @@ export class UpgradePathRunner implements RepeatedCheck {
 
   /** Returns the pending step with the reason why it has not been started; null if no step is pending. */
   after(last: Run | undefined): PendingStep | null {
-    const step = findStepAfterRun(last);
+    const step = findPendingUpgradeStep(last);
     return step && { ...step, reason: this.#said?.after === last?.id ? (this.#said?.reason ?? null) : null };
   }
 
@@ -49,7 +49,7 @@ export class UpgradePathRunner implements RepeatedCheck {
   async check(): Promise<void> {
     const { history, settings } = this.#parts;
     const [last] = await history.all();
-    const pending = findStepAfterRun(last);
+    const pending = findPendingUpgradeStep(last);
     if (last === undefined || pending === null) return;
     const { to } = pending;
     if (Date.now() > Date.parse(pending.until)) {
@@ -73,7 +73,7 @@ export class UpgradePathRunner implements RepeatedCheck {
     const order = { to, path, by: by ?? settings.product.name };
     const answer = await this.#starter.updateAutomatically(order, async () => {
       const [last] = await history.all();
-      return last?.id === id && findStepAfterRun(last)?.to === to;
+      return last?.id === id && findPendingUpgradeStep(last)?.to === to;
     });
     return 'run' in answer ? null : answer.reason.message;
   }
@@ -99,7 +99,7 @@ export class UpgradePathRunner implements RepeatedCheck {
 const checkFailed = 'the check before the next step failed; the log of the server has the details';
 
 /** Returns the step after the last run; null if that run is still in progress, did not succeed, or has no next step. */
-export function findStepAfterRun(last: Run | undefined): PendingStep | null {
+export function findPendingUpgradeStep(last: Run | undefined): PendingStep | null {
   const step = last?.endedAt ? findExpectedPendingStep(last) : null;
   return step && { ...step, until: new Date(Date.parse(step.since) + pendingStepTimeoutMs).toISOString() };
 }

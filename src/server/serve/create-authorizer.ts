@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod/mini';
 import type { Caller } from '../contract/instance-options.ts';
-import type { ProductCallbacks } from './product-callbacks.ts';
+import type { ProductCallbackClient } from './product-callback-client.ts';
 import type { ServeSettings } from './serve-settings.ts';
 
 const callerSchema = z.object({ role: z.enum(['admin', 'user']), name: z.string() });
@@ -12,7 +12,10 @@ const callerSchema = z.object({ role: z.enum(['admin', 'user']), name: z.string(
  * `Authorization` header.
  */
 export const createAuthorizer =
-  ({ token, secret }: Pick<ServeSettings, 'token' | 'secret'>, product: Pick<ProductCallbacks, 'user'>) =>
+  (
+    { token, secret }: Pick<ServeSettings, 'token' | 'secret'>,
+    product: Pick<ProductCallbackClient, 'user'>,
+  ) =>
   async ({ headers }: Request): Promise<Caller> => {
     const [authorization, vouched] = [headers.get('authorization'), headers.get('x-svc-secret')];
     if (token !== null && isSame(authorization, `Bearer ${token}`)) return 'admin';

@@ -5,7 +5,7 @@ import { escapeUnprintable } from '../../core/text/plain-text.ts';
 import type { LogEntry } from '../../feed/create-feed.ts';
 import { createInstanceUpdates, fileStore, toNodeHandler } from '../index.ts';
 import { createAuthorizer } from './create-authorizer.ts';
-import { ProductCallbacks, RepeatedCallbackError } from './product-callbacks.ts';
+import { ProductCallbackClient, RepeatedCallbackError } from './product-callback-client.ts';
 import { readServeSettings } from './serve-settings.ts';
 
 /** Runs `svc-updater serve` until SIGTERM or SIGINT (docs/contract.md 8.45). @returns the exit code */
@@ -17,7 +17,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     return 2;
   }
   const { options, path, port, storeDirectory } = read.settings;
-  const product = new ProductCallbacks(read.settings);
+  const product = new ProductCallbackClient(read.settings);
   const updates = createInstanceUpdates({
     ...options,
     path,

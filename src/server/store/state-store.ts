@@ -8,12 +8,12 @@ import { ApplicationError, callApplication } from '../application/call-applicati
 import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import {
-  availableReleaseTimesSchema,
   channelFilesSchema,
   type OpenRun,
   openRunSchema,
   type PastRun,
   pastRunsSchema,
+  publicationTimesSchema,
   type ServerProcess,
   type StagedRollout,
   serverProcessesSchema,
@@ -32,7 +32,7 @@ const maxWriteAttempts = 20;
 const schemas = {
   channel: z.enum(channels),
   skip: createJsonTextSchema(storedSkippedReleaseSchema),
-  offered: createJsonTextSchema(availableReleaseTimesSchema),
+  offered: createJsonTextSchema(publicationTimesSchema),
   'channel-files': createJsonTextSchema(channelFilesSchema),
   notices: createJsonTextSchema(z.array(z.string())),
   rollout: createJsonTextSchema(stagedRolloutSchema),

@@ -48,7 +48,7 @@ export const storedSkippedReleaseSchema = z.object({ version: z.string(), since:
 const time = z.iso.datetime();
 /** Publication time of the last offered release, keyed by signer. */
 const bySigner = z.optional(z.record(z.string(), time));
-export const availableReleaseTimesSchema = z.object({ stable: bySigner, canary: bySigner });
+export const publicationTimesSchema = z.object({ stable: bySigner, canary: bySigner });
 
 /** Last channel file, keyed by signer. */
 const filesBySigner = z.optional(z.record(z.string(), channelFileSchema));

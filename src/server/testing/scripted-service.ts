@@ -16,10 +16,10 @@ import { UpdateEventListeners } from '../application/listeners.ts';
 import { emptyPublisherNotice } from '../available-update/publisher-notice.ts';
 import { type AutomaticSettingsChange, applyAutomaticDefaults } from '../contract/automatic-settings.ts';
 import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../contract/instance-updates.ts';
-import { evaluateJobs, filterRunningJobs, findBlockingReason } from '../reasons/find-blocking-reason.ts';
+import { filterRunningJobs, findAwaitedJobs, findBlockingReason } from '../reasons/find-blocking-reason.ts';
 import {
-  createOtherRestorePointReason,
   createTooLateToCancelReason,
+  createVersionMismatchReason,
   describeRunInProgress,
   noRestorePointReason,
   notRunningReason,
@@ -28,7 +28,7 @@ import { findSettingsReason } from '../reasons/settings-reason.ts';
 import { createRun, isLaunchState, RunRecord } from '../run/run-record.ts';
 import type { UpdateApi } from '../run/update-api.ts';
 import { decideAutomaticUpdate } from '../schedule/decide-automatic-update.ts';
-import { findStepAfterRun } from '../schedule/upgrade-path-runner.ts';
+import { findPendingUpgradeStep } from '../schedule/upgrade-path-runner.ts';
 import {
   type Disturbance,
   defaultScriptedStatus,
@@ -144,7 +144,7 @@ export class ScriptedService implements UpdateApi {
 
   /** Starts the next step of an upgrade path, after the delay in the script. */
   async #goOn(run: Run): Promise<void> {
-    const step = findStepAfterRun(run);
+    const step = findPendingUpgradeStep(run);
     if (step === null) return;
     const pause = entryOrLast(this.#script.pendingSteps, this.#pauses++, { seconds: 1 });
     const { seconds, lasts, reason = null } = pause;
@@ -172,7 +172,7 @@ export class ScriptedService implements UpdateApi {
     const asked = await this.rollbackOffer();
     if ('reason' in asked) return asked;
     const { to } = asked.offer;
-    if (to !== confirm) return { reason: createOtherRestorePointReason(to, confirm) };
+    if (to !== confirm) return { reason: createVersionMismatchReason(to, confirm) };
     const { reason, jobs } = this.#admit(order);
     if (reason && reason.code !== 'up-to-date') return { reason };
     const played = entryOrLast(this.#script.rollbacks, this.#countOf('rollback'), typicalRollback());
@@ -261,7 +261,7 @@ export class ScriptedService implements UpdateApi {
 
   /** Returns the jobs that a run waits for, or the reason why the run cannot start. */
   #admit(order: Pick<CompleteUpdateOrder, 'when' | 'force'>): { reason: Reason | null; jobs: BlockingJob[] } {
-    const admission = evaluateJobs(order, this.#jobs());
+    const admission = findAwaitedJobs(order, this.#jobs());
     if ('jobs' in admission) return { reason: this.#reason([]), jobs: admission.jobs };
     return { reason: this.#reason(this.#jobs()), jobs: [] };
   }

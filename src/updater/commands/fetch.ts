@@ -1,6 +1,6 @@
-import { formatRunningVersion } from '../compose/inspect/describe-installation.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
-import { reachedVersionNameOf } from '../compose/plan/version-sentences.ts';
+import { formatRunningVersion } from '../compose/inspect/log-installation.ts';
+import { newVersionNameOf } from '../compose/plan/version-sentences.ts';
 import { runPullPhase } from '../compose/pull/run-pull-phase.ts';
 import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
 import { formatSeconds } from '../run/log/format-values.ts';
@@ -19,7 +19,7 @@ export async function fetchImages(
 ): Promise<RunOutcome> {
   const { plan, plannedModel: early } = await planWithoutLock(context, instance, soFar);
   const prepared = await runPullPhase(context, plan, { earlyModel: early, journal: null });
-  const to = reachedVersionNameOf(prepared);
+  const to = newVersionNameOf(prepared);
   const took = formatSeconds(performance.now() - context.beganAt);
   return logSuccess(
     context.log,

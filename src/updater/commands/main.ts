@@ -11,7 +11,7 @@ import { parseEngineAddress } from '../run/environment/engine-address.ts';
 import { formatVersionLine } from '../run/environment/program-versions.ts';
 import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
 import { createOutputSink, Log } from '../run/log/run-log.ts';
-import { logFailure, logLastLine, toOutcome } from '../run/log/run-outcome.ts';
+import { logFailure, logLastLine, toRunOutcome } from '../run/log/run-outcome.ts';
 import { type CommandLine, parseCommandLine, UsageError } from '../run/options/command-line.ts';
 import { explainErrorCode } from '../run/options/explain-error-code.ts';
 import type { UpdaterCommand } from '../run/options/option-table.ts';
@@ -22,7 +22,7 @@ import type { CrashReporter, InitialRunContext } from '../run/run-context.ts';
 import { showStackPlan, updateStack } from '../swarm/index.ts';
 import { bumpVersionPins } from './bump.ts';
 import { fetchImages } from './fetch.ts';
-import { removeRestorePoints } from './remove-restore-point.ts';
+import { removeRestorePoints } from './remove-restore-points.ts';
 import { rollBackProject } from './rollback.ts';
 import { type InstanceCommand, runInstanceCommand } from './run-instance-command.ts';
 import { showPlan } from './show-plan.ts';
@@ -66,7 +66,7 @@ async function main(argv: readonly string[]): Promise<number> {
     for (const mistake of error.mistakes) log.error(mistake);
     const known = { outcome: 'usage', code: null, message: 'nothing was done', facts: {} } as const;
     const result = { ...known, detail: log.lastError, advice: 'See --help.' };
-    logLastLine(toOutcome(result, exitCodes.usage), log);
+    logLastLine(toRunOutcome(result, exitCodes.usage), log);
     return exitCodes.usage;
   }
   return commands[line.command](line);

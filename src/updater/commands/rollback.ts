@@ -3,13 +3,13 @@ import { diskFileSystem } from '../../core/files/file-system.ts';
 import { readFileHash, readFileStates } from '../../core/files/transaction/file-record.ts';
 import { listProjectContainers } from '../../engine/containers/project-containers.ts';
 import { awaitIdleProject } from '../compose/concurrent-changes/await-concurrent-compose.ts';
-import { formatRunningVersion } from '../compose/inspect/describe-installation.ts';
 import {
   type FoundInstance,
   requireNoUnrelatedContainers,
 } from '../compose/inspect/find-project/find-instance.ts';
 import { inspectInstallation } from '../compose/inspect/inspect-installation.ts';
 import type { Installation } from '../compose/inspect/installation.ts';
+import { formatRunningVersion } from '../compose/inspect/log-installation.ts';
 import { listProjectPaths } from '../compose/inspect/project-files/read-project.ts';
 import { ComposeRun } from '../compose/loop/compose-run.ts';
 import { checkJournalFiles, checkJournalProject } from '../compose/recovery/check-journal.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { UpdateError } from '../../core/errors/update-error.ts';
-import { serverSettingsPath } from '../../core/release/release-settings.ts';
+import { settingValuesPath } from '../../core/release/release-settings.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { removeOwnHelperContainers } from '../../engine/containers/helper-container.ts';
 import { addProjectOptions } from '../compose/inspect/choose-workers.ts';
@@ -113,8 +113,8 @@ async function readOwnJournal({ own, location: place }: FoundInstance): Promise<
  * values, so the engine has lost the file.
  */
 function requireGivenSettings({ line, options }: InitialRunContext): void {
-  if (line.values.get('set-file')?.[0]?.value !== serverSettingsPath || options.settings?.size) return;
-  throw new UpdateError('settings-invalid', `${serverSettingsPath} does not exist in this container`, {
+  if (line.values.get('set-file')?.[0]?.value !== settingValuesPath || options.settings?.size) return;
+  throw new UpdateError('settings-invalid', `${settingValuesPath} does not exist in this container`, {
     advice: 'Start the update again and enter the new settings again.',
   });
 }
@@ -139,7 +139,7 @@ async function closeRun(context: RunContext, soFar: ProjectRunState, ending: Run
   // journal.
   if (ending.exitCode !== 0 && !(await engine.isResponding())) return;
   // The values of new settings are not removed earlier, because a run that is killed and restarted needs them again.
-  await rm(serverSettingsPath, { force: true }).catch(() => {});
+  await rm(settingValuesPath, { force: true }).catch(() => {});
   if (instance === null) return;
   // If the outcome cannot be written, the next run finds an unfinished journal and recovers the run. The log already
   // contains the last line.

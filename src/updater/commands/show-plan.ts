@@ -6,12 +6,12 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { listProjectContainers } from '../../engine/containers/project-containers.ts';
 import { isUp } from '../../engine/objects/container.ts';
 import { inspectAndPlan } from '../compose/begin-update.ts';
-import { requireNoUnmountedData } from '../compose/checks/check-volumes.ts';
+import { requireNoDataLoss } from '../compose/checks/check-volumes.ts';
 import { runPreflight } from '../compose/checks/run-preflight.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
 import { isGeneratedComposeFile } from '../compose/inspect/installation.ts';
 import { formatSettingsLines } from '../compose/inspect/services/choices.ts';
-import { affectedContainerWarningsOf } from '../compose/plan/affected-containers.ts';
+import { findAffectedContainerWarnings } from '../compose/plan/affected-containers.ts';
 import { hasImageDependentChanges } from '../compose/plan/files/draft-file-changes.ts';
 import { preparePlan } from '../compose/prepare/prepare-plan.ts';
 import { findLocalImages } from '../compose/pull/local-tags.ts';
@@ -29,7 +29,7 @@ import type { RunContext } from '../run/run-context.ts';
 import { formatPendingMessage, readPendingJournal } from '../run/state/journal.ts';
 import { findLockHolder, type LockHolder } from '../run/state/lock.ts';
 import {
-  requireFileModes,
+  requireFileModeSupport,
   requireTrustedStateDirectory,
   stateDirectoryOf,
 } from '../run/state/state-directory.ts';
@@ -54,7 +54,7 @@ export async function showPlan(
     log.info(`to make these services the default, add these lines to ${settingsFileName}:`);
     for (const line of formatSettingsLines([app, ...workers], exclude)) log.info(line);
   }
-  for (const warning of affectedContainerWarningsOf(plan)) log.warn(warning);
+  for (const warning of findAffectedContainerWarnings(plan)) log.warn(warning);
   for (const { service, to, shouldPull: pull } of updates)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
@@ -102,7 +102,7 @@ export async function showPlan(
     log.info(`new services in this release that the update will start first: ${added.join(', ')}`);
   if (newServices.length > 0)
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
-  await requireNoUnmountedData(engine, prepared);
+  await requireNoDataLoss(engine, prepared);
   await runPreflight(context, prepared);
   return logUpdateDryRunResult(log);
 }
@@ -129,7 +129,7 @@ export async function planWithoutLock(
 ): ReturnType<typeof inspectAndPlan> {
   const { engine, log } = context;
   const { mountedAt, name } = instance.location;
-  await requireFileModes(mountedAt);
+  await requireFileModeSupport(mountedAt);
   await requireTrustedStateDirectory(mountedAt);
   const holder = await findRunningLockHolder(engine, mountedAt);
   const pending = await readPendingJournal(stateDirectoryOf(mountedAt));

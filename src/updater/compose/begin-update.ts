@@ -8,22 +8,28 @@ import { storedRequestOf } from '../run/options/update-options.ts';
 import { readExpectedDigests } from '../run/release/expected-digests.ts';
 import { readRecalls } from '../run/release/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { attemptFieldsOf, emptyJournal, isPending, Journal, type JournalData } from '../run/state/journal.ts';
+import { createInterruptionPredicate } from '../run/state/interruption-predicate.ts';
+import {
+  emptyJournal,
+  isPending,
+  Journal,
+  type JournalData,
+  nextAttemptFieldsOf,
+} from '../run/state/journal.ts';
 import { containerRecordOf } from '../run/state/rollout.ts';
 import { formatRunName } from '../run/state/run-names.ts';
-import { createInterruptionTest } from '../run/state/was-interrupted.ts';
 import { requireRestartableContainers } from './checks/require-restartable-containers.ts';
 import { awaitIdleProject } from './concurrent-changes/await-concurrent-compose.ts';
-import { describeInstallation } from './inspect/describe-installation.ts';
 import { type FoundInstance, requireNoUnrelatedContainers } from './inspect/find-project/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect-installation.ts';
+import { logInstallation } from './inspect/log-installation.ts';
 import { ComposeRun } from './loop/compose-run.ts';
 import { listPlannedUpdates } from './plan/plan-update.ts';
 import type { Plan } from './plan/prepared-plan.ts';
-import { makePlan } from './prepare/make-plan.ts';
+import { createPlan } from './prepare/create-plan.ts';
 import { BackgroundPull } from './pull/background-pull.ts';
-import { checkDiskSpace } from './pull/check-disk-space.ts';
 import { readPreviousTags } from './pull/local-tags.ts';
+import { requireSpaceToPull } from './pull/require-space-to-pull.ts';
 import {
   type LockedInstance,
   type ProjectRunState,
@@ -41,9 +47,9 @@ export async function beginUpdate(
   earlier: JournalData | null,
 ): Promise<ComposeRun> {
   const found = await awaitIdleProject(context, instance.location.name, earlier);
-  const earlyPull = new BackgroundPull(context);
+  const backgroundPull = new BackgroundPull(context);
   try {
-    const before = { ...found, earlier, earlyPull };
+    const before = { ...found, earlier, backgroundPull };
     const {
       plan,
       plannedModel: early,
@@ -58,10 +64,10 @@ export async function beginUpdate(
     if (plan.updates.some(hasTagChange)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
-    const preparation = { plan, earlyModel: early, checked, earlyPull, earlier, debris: found.debris };
+    const preparation = { plan, earlyModel: early, checked, backgroundPull, earlier, debris: found.debris };
     return new ComposeRun(context, journal, { preparation, facts: () => projectOutcomeFactsOf(soFar) });
   } catch (error) {
-    await earlyPull.cancel();
+    await backgroundPull.cancel();
     throw error;
   }
 }
@@ -69,18 +75,18 @@ export async function beginUpdate(
 /** Input of planning: the project's containers, the previous run's journal, and the background pull. */
 interface PlanningInput extends ProjectContainers {
   earlier: JournalData | null;
-  earlyPull?: BackgroundPull;
+  backgroundPull?: BackgroundPull;
 }
 
 /**
  * Runs the `inspect` and `plan` phases, the only phases of the `plan` command. The result contains the host check as
- * the promise `checked`, which must be awaited before the first container is stopped.
+ * the promise `hostCheck`, which must be awaited before the first container is stopped.
  */
 export async function inspectAndPlan(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
-  { containers, leftovers, earlier, earlyPull }: PlanningInput,
+  { containers, leftovers, earlier, backgroundPull }: PlanningInput,
 ): Promise<{ plan: Plan; plannedModel: Promise<ComposeModel | null>; hostCheck: Promise<void> }> {
   requireNoUnrelatedContainers(containers, instance, context.options, earlier);
   const expected = await readExpectedDigests(context.options, instance.platform);
@@ -88,19 +94,19 @@ export async function inspectAndPlan(
   let fits = Promise.resolve();
   const installation = await inspectInstallation(context, instance, {
     containers,
-    wasInterrupted: createInterruptionTest(earlier, leftovers),
+    wasInterrupted: createInterruptionPredicate(earlier, leftovers),
     onRead: (read) => {
       const updates = listPlannedUpdates(read, context.options);
-      fits = deferRejection(checkDiskSpace(context, read, updates, expected));
-      earlyPull?.begin(read, updates, fits);
+      fits = deferRejection(requireSpaceToPull(context, read, updates, expected));
+      backgroundPull?.begin(read, updates, fits);
     },
   });
   soFar.installation = installation;
   context.log.addMaskRules(() => ({ hosts: listDatabaseHosts(installation.containers) }));
-  describeInstallation(installation, context.log);
+  logInstallation(installation, context.log);
   const checked = deferRejection(requireRestartableContainers(context, instance, installation));
   context.log.enterPhase('plan');
-  const { plan, early } = await makePlan(context, instance, { installation, expected, recalls });
+  const { plan, early } = await createPlan(context, instance, { installation, expected, recalls });
   await fits;
   return { plan, plannedModel: early, hostCheck: checked };
 }
@@ -109,17 +115,17 @@ async function beginJournal(
   { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: LockedInstance,
   { installation, updates, from }: Plan,
-  before: { earlier: JournalData | null; leftovers: readonly Container[]; earlyPull: BackgroundPull },
+  before: { earlier: JournalData | null; leftovers: readonly Container[]; backgroundPull: BackgroundPull },
 ): Promise<Journal> {
-  const { earlier, leftovers, earlyPull } = before;
-  const interrupted = createInterruptionTest(earlier, leftovers);
-  const isNew = await earlyPull.references();
+  const { earlier, leftovers, backgroundPull } = before;
+  const interrupted = createInterruptionPredicate(earlier, leftovers);
+  const isNew = await backgroundPull.references();
   const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === own.id;
   const journal = new Journal(lock, {
     ...emptyJournal,
     run: formatRunName(startedAt),
     containerId: own.id,
-    ...(isAgain ? attemptFieldsOf(earlier) : { attempt: 1 }),
+    ...(isAgain ? nextAttemptFieldsOf(earlier) : { attempt: 1 }),
     project: installation.project,
     ...storedRequestOf(options),
     from,

@@ -4,7 +4,7 @@ import {
   findRestorePoints,
   formatRestorePoint,
   isUsedRestorePoint,
-  readRestorePoint,
+  readRestorePointRecord,
   removeRestorePointDirectory,
 } from './restore-point.ts';
 import { removeRetainedImages } from './retain-images.ts';
@@ -38,7 +38,7 @@ export async function discardRestorePoints(
   for (const place of places.filter((each) => !which.except?.includes(each.directory))) {
     if (which.onlyUsed && !(await isUsedRestorePoint(place))) continue;
     try {
-      const point = await readRestorePoint(place);
+      const point = await readRestorePointRecord(place);
       await discardRestorePoint(doors, place);
       doors.log.info(
         point === null

@@ -169,7 +169,7 @@ function ignoreExistingDirectory(error: NodeJS.ErrnoException): false {
 }
 
 /** Writes and syncs the record. @throws UpdateError save-failed */
-export async function writeRestorePoint(
+export async function writeRestorePointRecord(
   { directory }: RestorePointLocation,
   point: SavedRestorePoint,
 ): Promise<SavedRestorePoint> {
@@ -198,7 +198,7 @@ async function requireRootOwnedLocation({
  * Reads the record of a restore point; null if there is no record. @throws UpdateError restore-point-damaged,
  * restore-point-unreadable, unexpected-file
  */
-export async function readRestorePoint(place: RestorePointLocation): Promise<SavedRestorePoint | null> {
+export async function readRestorePointRecord(place: RestorePointLocation): Promise<SavedRestorePoint | null> {
   const path = join(place.directory, recordName);
   const record = await readRecordText(place, path).catch((cause) => {
     if (cause instanceof UpdateError) throw cause;
@@ -277,7 +277,7 @@ export async function findRestorePoints(
  * is missing or unreadable counts as the project's own.
  */
 async function isOfProject(place: RestorePointLocation, project: RestorePointOwner): Promise<boolean> {
-  const point = await readRestorePoint(place).catch(() => null);
+  const point = await readRestorePointRecord(place).catch(() => null);
   return point === null || (point.project === project.name && point.directory === project.directory);
 }
 

@@ -1,13 +1,13 @@
 import { formatTagLocations } from '../../core/compose/pins/pin.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
-import { requiresLabelOf } from '../../core/names/product.ts';
+import { requiredReleaseLabelOf } from '../../core/names/product.ts';
 import { channelOf } from '../../core/release/channel.ts';
 import { compareVersions } from '../../core/release/compare-versions.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
 import type { TagUpdateResult } from '../../core/release/plan-tag-update.ts';
 import { type PlannedTarget, parseTarget } from '../../core/release/target.ts';
 import type { Image } from '../../engine/objects/container.ts';
-import { labelledVersionOf, type ReleasePlan } from './release-plan.ts';
+import { labeledVersionOf, type ReleasePlan } from './release-plan.ts';
 
 export interface RunningApp {
   /** Oldest version of the app's containers. Workers do not count, because only the app migrates the database. */
@@ -29,7 +29,7 @@ export function checkRequiredRelease(
   { oldestVersion: running, isInstalled, nextTag }: RunningApp,
 ): string[] {
   const { installation, app } = plan;
-  const requiresLabel = requiresLabelOf(installation.product);
+  const requiresLabel = requiredReleaseLabelOf(installation.product);
   const label = image?.labels[requiresLabel];
   if (isInstalled) return [];
   if (image?.config === null) {
@@ -51,7 +51,7 @@ export function checkRequiredRelease(
   }
   if (compareVersions(running, step.version) >= 0) return [];
   const message = `${step.tag} must be installed before ${app.to}, but the running version is ${plan.prefix}${running}`;
-  const pulled = labelledVersionOf(app, image);
+  const pulled = labeledVersionOf(app, image);
   if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
     const contradiction = `${message}; ${app.to} is not newer than the release that it requires`;
     throw new UpdateError('upgrade-step', contradiction, {

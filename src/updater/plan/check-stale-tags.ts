@@ -4,7 +4,7 @@ import { compareSharedVersionNumbers, countVersionNumbers } from '../../core/rel
 import { parsePinTag } from '../../core/release/pin-tag.ts';
 import { listCompleteVersionTags } from '../../core/release/plan-tag-update.ts';
 import type { Image } from '../../engine/objects/container.ts';
-import { labelledVersionOf, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
+import { labeledVersionOf, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
@@ -65,7 +65,7 @@ async function compareWithTarget(
 ): Promise<{ isStale: boolean; sentence: string } | null> {
   const { release, prefix } = plan;
   const { to, tag, pin } = update;
-  const version = labelledVersionOf(update, image);
+  const version = labeledVersionOf(update, image);
   if (image === undefined || release === null) return null;
   // A version newer than the target only causes a warning, which is logged at the end of the run.
   if (version !== null && compareSharedVersionNumbers(version, release.version) >= 0) return null;

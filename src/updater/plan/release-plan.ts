@@ -179,7 +179,7 @@ export const isProductPin = ({ reference }: Pick<Pin, 'reference'>, { name }: Pr
 export const hasTagChange = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.tag.text;
 
 /** Version in the label of a pulled image; null if there is no label or the label is not trusted. */
-export const labelledVersionOf = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
+export const labeledVersionOf = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
   trustsLabel ? parseVersionLabel(image?.labels[versionLabel]) : null;
 
 /**

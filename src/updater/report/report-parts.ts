@@ -2,14 +2,14 @@ import { statfs } from 'node:fs/promises';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { archiveTrailer, createArchiveEntry } from '../../core/files/archive-header.ts';
+import { createTarEntry, tarTrailer } from '../../core/files/tar-header.ts';
 import { readTextFile } from '../../core/files/text-file.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { listProjectContainers } from '../../engine/containers/project-containers.ts';
 import { imageLabelPrefix, internalLabelPrefixes } from '../../engine/objects/labels.ts';
 import { lastRunningContainerOf } from '../compose/inspect/create-missing-app-error.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
-import { parseProjectLabels } from '../compose/inspect/find-project/labelled-project.ts';
+import { parseProjectLabels } from '../compose/inspect/find-project/labeled-project.ts';
 import { linkProjectPaths, readProject } from '../compose/inspect/project-files/read-project.ts';
 import { requireCompatiblePrograms, updaterVersion } from '../run/environment/program-versions.ts';
 import { buildRequestMaskRules } from '../run/log/mask-rules.ts';
@@ -80,8 +80,8 @@ export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
 
 /** Creates a compressed tar archive of texts, keyed by file name. The same texts always produce the same bytes. */
 export function createReportArchive(texts: ReadonlyMap<string, string>): Buffer {
-  const parts = [...texts].flatMap(([name, text]) => createArchiveEntry(name, Buffer.from(text)));
-  return gzipSync(Buffer.concat([...parts, archiveTrailer]));
+  const parts = [...texts].flatMap(([name, text]) => createTarEntry(name, Buffer.from(text)));
+  return gzipSync(Buffer.concat([...parts, tarTrailer]));
 }
 
 /** Returns the versions of the programs, the engine and the kernel, which can be read without an instance. */

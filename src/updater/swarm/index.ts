@@ -3,7 +3,7 @@
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { swarmLabels } from '../../engine/objects/labels.ts';
-import { listServices, readSwarmMembership, removeConfig } from '../../engine/swarm/swarm-requests.ts';
+import { listServices, readSwarmManagerInfo, removeConfig } from '../../engine/swarm/swarm-requests.ts';
 import { logUnchangedOutcome } from '../run/last-lines.ts';
 import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
 import type { RunOutcome } from '../run/log/run-outcome.ts';
@@ -16,7 +16,7 @@ import { isStackUpToDate } from './plan/is-stack-up-to-date.ts';
 import { planServiceUpdates } from './plan/plan-service-updates.ts';
 import { planStackUpdate } from './plan/plan-stack.ts';
 import { StackRecord, type StackRecordData } from './record/stack-record.ts';
-import { recoverStackRun, type StackRunState, type StackUpdateStart } from './recover-stack.ts';
+import { recoverStackRun, type StackRunProgress, type StackUpdateInput } from './recover-stack.ts';
 import { formatServiceVersions } from './rollout/finish-updated-stack.ts';
 import { StackRun } from './rollout/stack-run.ts';
 import { fileHashesOf } from './rollout/write-stack-files.ts';
@@ -28,7 +28,7 @@ export { showStackPlan } from './show-stack-plan.ts';
 export async function updateStack(given: InitialRunContext): Promise<number> {
   const { options, engine, log } = given;
   const facts = { ...unknownOutcomeFacts, product: options.product };
-  const soFar: StackRunState = { found: null, facts, record: null, run: null };
+  const soFar: StackRunProgress = { found: null, facts, record: null, run: null };
   return runAndLogOutcome(given, {
     work: () =>
       runUpdate(
@@ -47,8 +47,8 @@ export async function updateStack(given: InitialRunContext): Promise<number> {
 
 /** Plans the update and creates its record. If there is nothing to update, returns the outcome instead of a run. */
 async function beginStack(
-  { found, previousRecord: ended, inherits }: StackUpdateStart,
-  soFar: StackRunState,
+  { found, previousRecord: ended, inherits }: StackUpdateInput,
+  soFar: StackRunProgress,
 ): Promise<StackRun | RunOutcome> {
   const { context, chosen, who } = found;
   const { engine, log, options } = context;
@@ -84,7 +84,7 @@ async function beginStack(
   return soFar.run;
 }
 
-async function close(engine: Engine, { found, record }: StackRunState, ending: RunOutcome): Promise<void> {
+async function close(engine: Engine, { found, record }: StackRunProgress, ending: RunOutcome): Promise<void> {
   if (found === null) return;
   // Ignores a failure to record the outcome: the last log line is already written, and the next run recovers from the
   // record.
@@ -104,7 +104,7 @@ export async function shouldUpdateStack({ engine, options }: RunContext, error: 
   const isNone = error instanceof UpdateError && ['not-compose', 'not-mounted'].includes(error.code);
   if (!isNone || options.project !== null || options.container !== null) return false;
   try {
-    if ((await readSwarmMembership(engine)) === null) return false;
+    if ((await readSwarmManagerInfo(engine)) === null) return false;
     return (
       listStacksWithApp(await listServices(engine, { label: [swarmLabels.stack] }), options.app).length > 0
     );

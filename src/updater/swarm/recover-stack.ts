@@ -4,10 +4,10 @@ import { logLastLine } from '../run/log/run-outcome.ts';
 import type { InitialRunContext, RunContext } from '../run/run-context.ts';
 import { runSteps } from '../run/run-steps.ts';
 import type { RecoveryResult } from '../run/run-update.ts';
-import { openStateOf, runOutcomeOf } from '../run/state/run-state.ts';
+import { runOutcomeOf, unfinishedStateOf } from '../run/state/run-state.ts';
 import { type FoundStack, fetchStackState, inspectStack } from './plan/inspect-stack.ts';
 import { removePullServices } from './pull/pull-stack.ts';
-import { type InheritedSpecs, inheritedSpecsOf, planStackRecovery } from './record/plan-stack-recovery.ts';
+import { planStackRecovery, type SpecInheritance, specInheritanceOf } from './record/plan-stack-recovery.ts';
 import {
   awaitInactiveHolder,
   type FoundStackRecord,
@@ -20,7 +20,7 @@ import { restoreStackFiles } from './rollout/write-stack-files.ts';
 import { serviceUpdateMaskRulesOf } from './services/service-mask-rules.ts';
 
 /** State of a run so far, for its last log line and its cleanup. */
-export interface StackRunState {
+export interface StackRunProgress {
   found: FoundStack | null;
   facts: OutcomeFacts;
   /** Record of this run or, until that record is created, the record taken over from the previous run. */
@@ -29,18 +29,18 @@ export interface StackRunState {
   run: StackRun | null;
 }
 
-export interface StackUpdateStart {
+export interface StackUpdateInput {
   found: FoundStack;
   /** Record of the previous run, which this run's record replaces. */
   previousRecord: FoundStackRecord | null;
-  inherits: InheritedSpecs;
+  inherits: SpecInheritance;
 }
 
 /** Finds the stack, and resumes or undoes the previous run if necessary. */
 export async function recoverStackRun(
   given: InitialRunContext,
-  soFar: StackRunState,
-): Promise<RecoveryResult<StackUpdateStart, StackRun>> {
+  soFar: StackRunProgress,
+): Promise<RecoveryResult<StackUpdateInput, StackRun>> {
   const first = await inspectStack(given);
   soFar.found = first;
   const { context, who, directory } = first;
@@ -49,7 +49,7 @@ export async function recoverStackRun(
   const found = { ...first, ...(await fetchStackState(context)) };
   const { chosen } = found;
   soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
-  const settled = (left: Partial<StackUpdateStart> = {}) =>
+  const settled = (left: Partial<StackUpdateInput> = {}) =>
     ({ kind: 'settled', left: { found, previousRecord: ended, inherits: 'nothing', ...left } }) as const;
   const step = planStackRecovery(ended, { holder: who.holder, services: chosen.services }, options);
   if (ended === null || step.kind === 'none') return settled();
@@ -94,7 +94,7 @@ export async function recoverStackRun(
       return settled({
         found: { ...found, ...(await fetchStackState(context)) },
         previousRecord: await readStackRecord(engine, data.stack),
-        inherits: inheritedSpecsOf(data),
+        inherits: specInheritanceOf(data),
       });
     }
   }
@@ -103,7 +103,8 @@ export async function recoverStackRun(
 function describePreviousRun({ data, labels }: FoundStackRecord): string {
   const name = `the run ${data.run} (${data.from} → ${data.to})`;
   const ending = runOutcomeOf(labels.state);
-  const during = openStateOf(labels.state) === null ? '' : ` during the ${recordedPhaseOf(labels)} phase`;
+  const during =
+    unfinishedStateOf(labels.state) === null ? '' : ` during the ${recordedPhaseOf(labels)} phase`;
   return ending
     ? `${name} ended with the outcome ${ending.outcome}${during}`
     : `${name} was interrupted${during}`;

@@ -1,6 +1,6 @@
 import { findRunInProgress } from '../model/selectors.ts';
 import type { PageStore } from '../store/page-store.ts';
-import { getWording } from '../texts.ts';
+import { createPageTextsAndFormats } from '../texts.ts';
 import { formatTabTitle } from '../views/tab-title.ts';
 
 /** Page that contains the elements. Reports updates to its scripts with events, and to the user in the tab title. */
@@ -70,7 +70,7 @@ export class EmbeddingPage {
     clearTimeout(this.#timer);
     const { state, dismissedRuns: dismissed } = this.store;
     const isWanted = ![...this.#elements].some((element) => element.hasAttribute('keep-title'));
-    const t = getWording(null);
+    const t = createPageTextsAndFormats(null);
     const page = { now: performance.now(), dismissed: dismissed.all() };
     const arrived =
       this.versionAfterReload === null ? null : t.titleUpdated(this.versionAfterReload, t.product);

@@ -1,12 +1,12 @@
 import { formatAutomaticSettings } from '../../presentation/present-status.ts';
-import { joinSentences } from '../../presentation/wording.ts';
+import { joinSentences } from '../../presentation/texts-and-formats.ts';
 import type { UserStatus } from '../../wire/api-client/parse-responses.ts';
 import type { RequestResult } from '../../wire/api-client/request-result.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
 import { patchChildren } from '../dom/patch-children.ts';
 import { h } from '../dom/vnode.ts';
 import { createAutomaticSettingsBody, type SettingsDraft, savedSettingsOf } from '../model/settings-draft.ts';
-import { renderAutomaticFieldset, renderChannelFields } from '../views/settings-form.ts';
+import { renderAutomaticFieldset, renderChannelFieldset } from '../views/settings-form.ts';
 import { formStyleSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
 
@@ -45,7 +45,7 @@ export class SvcUpdateSettings extends UpdateElement {
     const { channel: _, ...automaticDraft } = this.#draft;
     const isBusy = this.#isSaving || status === null;
     patchChildren(this.#form, [
-      renderChannelFields(t),
+      renderChannelFieldset(t),
       automatic &&
         renderAutomaticFieldset(
           automatic,

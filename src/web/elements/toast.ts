@@ -4,7 +4,7 @@ import {
   listOutdatedBuildServers,
 } from '../../presentation/present-result.ts';
 import { createPageLink } from '../../presentation/presentation-parts.ts';
-import { joinFacts, type Wording } from '../../presentation/wording.ts';
+import { joinFacts, type TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import type { Run, Status } from '../../wire/status.ts';
 import { removeBuildServerWarnings } from '../../wire/texts/build-server-warning.ts';
 import { patchChildren } from '../dom/patch-children.ts';
@@ -23,7 +23,7 @@ export class Toast {
   }
 
   /** @param news - the run if it was started automatically; otherwise null */
-  show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: Wording): void {
+  show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: TextsAndFormats): void {
     const link = createPageLink(findReleasePageUrl(status, status.version), t.releaseNotes);
     const { run, version, reason } = status;
     const outdated = listOutdatedBuildServers(status);
@@ -66,7 +66,7 @@ export class Toast {
   }
 }
 
-function headingOf({ run, version }: Status, news: Run | null, t: Wording): string {
+function headingOf({ run, version }: Status, news: Run | null, t: TextsAndFormats): string {
   if (news) return t.updatedAutomatically(t.product, t.day(news.endedAt), t.clock(news.endedAt));
   return isRollbackRun(run) ? t.rolledBackToVersion(version) : t.updatedTo(version);
 }

@@ -1,8 +1,8 @@
-import type { Wording } from '../../presentation/wording.ts';
+import type { TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import { computeServerTime } from '../model/server-clock.ts';
 import { PageStore } from '../store/page-store.ts';
 import { attributes } from '../tags.ts';
-import { addTextsListener, getWording } from '../texts.ts';
+import { addTextsListener, createPageTextsAndFormats } from '../texts.ts';
 import { EmbeddingPage } from './embedding-page.ts';
 import { baseStyleSheet } from './styles.ts';
 
@@ -53,8 +53,8 @@ export abstract class UpdateElement extends ElementBase {
   }
 
   /** Returns the texts, in which times are relative to the server's current time. */
-  protected get wording(): Wording {
-    return getWording(computeServerTime(this.store.state.clock, performance.now()));
+  protected get wording(): TextsAndFormats {
+    return createPageTextsAndFormats(computeServerTime(this.store.state.clock, performance.now()));
   }
 
   connectedCallback(): void {

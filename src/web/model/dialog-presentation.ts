@@ -1,6 +1,6 @@
 import { presentResult, presentUnknownRun } from '../../presentation/present-result.ts';
 import { presentRejectedRollback, presentRollback } from '../../presentation/present-rollback.ts';
-import { presentPendingStep, presentRestart, presentRun } from '../../presentation/present-run.ts';
+import { presentOutage, presentPendingStep, presentRun } from '../../presentation/present-run.ts';
 import { presentStatus, type StatusContext } from '../../presentation/present-status.ts';
 import {
   createButton,
@@ -8,7 +8,7 @@ import {
   createMutedText,
   type Presentation,
 } from '../../presentation/presentation-parts.ts';
-import { formatElapsedTime, joinFacts, type Wording } from '../../presentation/wording.ts';
+import { formatElapsedTime, joinFacts, type TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import type { Problem } from '../../wire/api-client/parse-responses.ts';
 import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
@@ -32,7 +32,11 @@ const minOutageMs = 2_000;
 const otherPageToleranceMs = 10_000;
 
 /** Returns the presentation of the first case that applies (docs/contract.md 10.2). */
-export function selectDialogPresentation(state: PageState, context: PageContext, t: Wording): Presentation {
+export function selectDialogPresentation(
+  state: PageState,
+  context: PageContext,
+  t: TextsAndFormats,
+): Presentation {
   const { status, start, version, watched, history } = state;
   const { now, dismissed } = context;
   const open = findRunInProgress(state);
@@ -81,21 +85,31 @@ const createPlainView = (kind: string, heading: string, about: string | null): P
   actions: [],
 });
 
-const createReloadView = (kind: string, heading: string, about: string, t: Wording): Presentation => ({
+const createReloadView = (
+  kind: string,
+  heading: string,
+  about: string,
+  t: TextsAndFormats,
+): Presentation => ({
   ...createPlainView(kind, heading, about),
   announcement: `${heading}. ${about}`,
   isUrgent: true,
   actions: [createButton('reload', t.reload, { kind: 'reload' }, 'primary')],
 });
 
-function createOutageView(state: PageState, open: Run | null, now: number, t: Wording): Presentation | null {
+function createOutageView(
+  state: PageState,
+  open: Run | null,
+  now: number,
+  t: TextsAndFormats,
+): Presentation | null {
   const { outage } = state;
   if (outage === null) return null;
   const outageMs = Math.max(0, now - outage.since);
   const isOn = open !== null || state.isUpdating || findPendingStep(state) !== null;
   if (outage.pageSince !== null && now - outage.pageSince >= otherPageToleranceMs)
     return createReloadView('other-page', t.otherPage, isOn ? t.otherPageDuringUpdate : t.otherPageAbout, t);
-  if (open && canProductBeUnavailable(open)) return presentRestart(open, outageMs, t);
+  if (open && canProductBeUnavailable(open)) return presentOutage(open, outageMs, t);
   if (outageMs < minOutageMs && state.answeredAt !== null) return null;
   const about = (isOn ? t.noAnswerDuringUpdate : t.noAnswerFor)(t.duration(outageMs));
   return {
@@ -106,7 +120,11 @@ function createOutageView(state: PageState, open: Run | null, now: number, t: Wo
   };
 }
 
-function createNotStartedView(problem: Problem | null, context: PageContext, t: Wording): Presentation {
+function createNotStartedView(
+  problem: Problem | null,
+  context: PageContext,
+  t: TextsAndFormats,
+): Presentation {
   const why = problem === null ? t.connectionLost : t.sentence(problem.detail);
   const code = problem && joinFacts(problem.title, t.httpStatus(problem.status));
   const label = context.isChecking ? t.checking : t.checkAgain;
@@ -123,7 +141,7 @@ function createRollbackView(
   rollback: RollbackRequestState,
   state: PageState,
   now: number,
-  t: Wording,
+  t: TextsAndFormats,
 ): Presentation {
   const { status, version } = state;
   switch (rollback.kind) {

@@ -1,7 +1,7 @@
 import type { Texts } from '../../presentation/english.ts';
 import { isSameVersion, resultKindOf } from '../../presentation/present-result.ts';
 import { createLatestUpdateRequest } from '../../presentation/present-status.ts';
-import { joinFacts } from '../../presentation/wording.ts';
+import { joinFacts } from '../../presentation/texts-and-formats.ts';
 import { automaticCaller } from '../../wire/codes.ts';
 import {
   findUpgradePathPosition,

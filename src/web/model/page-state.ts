@@ -3,7 +3,7 @@ import { isAdminStatus, type Problem, type UserStatus } from '../../wire/api-cli
 import type { FailedResult } from '../../wire/api-client/request-result.ts';
 import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
-import { advanceServerClock, type ServerClock } from './server-clock.ts';
+import { type ServerClock, syncServerClock } from './server-clock.ts';
 
 /** Value of `performance.now()` in milliseconds. */
 type PageTimeMs = number;
@@ -153,7 +153,7 @@ function applyStatus(state: PageState, status: Status | UserStatus, at: PageTime
   const kept = state.status?.releases?.[0]?.version === status.next?.version ? state.status?.releases : [];
   const next: PageState = {
     ...common,
-    clock: advanceServerClock(status.now, at, state.clock),
+    clock: syncServerClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
     isUpdating: isRunInProgress(status.run),
     // During an update, keep the number of jobs that were queued when it started. The page shows this number after the
@@ -177,7 +177,7 @@ const countQueuedJobs = (jobs: readonly BlockingJob[] = []): number =>
   jobs.filter(({ state }) => state === 'queued').length;
 
 function applyServerRun(state: PageState, run: ToldRun, at: PageTimeMs): PageState {
-  const next = applyRun({ ...state, clock: advanceServerClock(run.now, at, state.clock) }, run, at);
+  const next = applyRun({ ...state, clock: syncServerClock(run.now, at, state.clock) }, run, at);
   const hasBeenUpdated = isRunInProgress(state.watched) && next.watched?.outcome === 'updated';
   // Set the new version although the server has not reported it yet, because the old version no longer runs.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;

@@ -10,11 +10,7 @@ export interface ServerClock {
 }
 
 /** Returns `known` if `now`, the time in a response, is invalid. */
-export function advanceServerClock(
-  now: string,
-  counter: number,
-  known: ServerClock | null,
-): ServerClock | null {
+export function syncServerClock(now: string, counter: number, known: ServerClock | null): ServerClock | null {
   const server = Date.parse(now);
   return Number.isFinite(server) ? { server, counter } : known;
 }

@@ -1,4 +1,4 @@
-import type { AutomaticChoice } from '../../wire/api-client/update-api-client.ts';
+import type { AutomaticSettingsRequestBody } from '../../wire/api-client/update-api-client.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
 
 /** Values in the settings form, as typed by the user. */
@@ -19,7 +19,11 @@ export function savedSettingsOf({ channel, automatic }: Status): SettingsDraft {
 }
 
 /** Returns only the changed settings. The server validates them. */
-export function createAutomaticSettingsBody({ channel: _, age, ...rest }: SettingsDraft): AutomaticChoice {
+export function createAutomaticSettingsBody({
+  channel: _,
+  age,
+  ...rest
+}: SettingsDraft): AutomaticSettingsRequestBody {
   const hours = age === undefined ? {} : { minAgeHours: Math.round(Number(age) * 24) };
   return { ...rest, ...hours };
 }

@@ -2,8 +2,8 @@ import type { Problem, UserStatus } from '../../wire/api-client/parse-responses.
 import type { RequestResult } from '../../wire/api-client/request-result.ts';
 import { followRun } from '../../wire/api-client/run-follow-events.ts';
 import {
-  type AutomaticChoice,
-  type RollbackOrder,
+  type AutomaticSettingsRequestBody,
+  type RollbackRequestBody,
   UpdateApiClient,
   type UpdateRequestBody,
 } from '../../wire/api-client/update-api-client.ts';
@@ -140,7 +140,7 @@ export class PageStore {
   }
 
   /** Until the response arrives, the dialog has no start button. */
-  async rollback(order: RollbackOrder): Promise<void> {
+  async rollback(order: RollbackRequestBody): Promise<void> {
     const { confirm: to } = order;
     this.#dispatch({ kind: 'pressed', to, isRollback: true });
     await this.#begun(await this.#reader.startRollback(order), createRejectedRollback(to));
@@ -184,7 +184,7 @@ export class PageStore {
     return this.#told(await this.#reader.setChannel(channel));
   }
 
-  async setAutomatic(choice: AutomaticChoice): Promise<RequestResult<Status | UserStatus>> {
+  async setAutomatic(choice: AutomaticSettingsRequestBody): Promise<RequestResult<Status | UserStatus>> {
     return this.#told(await this.#reader.setAutomatic(choice));
   }
 

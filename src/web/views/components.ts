@@ -1,17 +1,17 @@
 import type {
-  ButtonRequest,
+  ButtonAction,
   MessageBox,
   PageLink,
   UserAction,
 } from '../../presentation/presentation-parts.ts';
-import type { Wording } from '../../presentation/wording.ts';
+import type { TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import type { RunPhaseRow } from '../../wire/derived/phase-rows.ts';
 import { h, type VNode, type VNodeChild } from '../dom/vnode.ts';
 
 export interface DialogContext {
-  readonly t: Wording;
+  readonly t: TextsAndFormats;
   readonly local: DialogState;
-  readonly press: (request: ButtonRequest) => void;
+  readonly press: (request: ButtonAction) => void;
   /** Copies the text of the element before the pressed button. */
   readonly copy: (event: Event, id: string) => void;
   readonly set: (change: DialogState) => void;

@@ -1,7 +1,7 @@
 import { createWarningBox } from '../../presentation/present-result.ts';
 import type {
-  JobText,
-  PhaseText,
+  JobPresentation,
+  PhasePresentation,
   Presentation,
   PresentationPart,
 } from '../../presentation/presentation-parts.ts';
@@ -15,11 +15,11 @@ import {
   renderProgressMark,
   renderUserAction,
 } from './components.ts';
+import { renderNewSettingFields } from './new-setting-fields.ts';
 import { renderReleaseNotes } from './render-release-notes.ts';
-import { renderSettingFields } from './setting-fields.ts';
 
 /** While the dialog asks for confirmation, replaces its texts and buttons with those for the confirmation. */
-export const applyConfirmation = (
+export const toConfirmationPresentation = (
   shown: Presentation,
   { local }: Pick<DialogContext, 'local'>,
 ): Presentation => (local.isConfirming ? { ...shown, ...shown.confirmation } : shown);
@@ -100,7 +100,7 @@ export function renderPresentationPart(part: PresentationPart, context: DialogCo
     case 'notes':
       return renderReleaseNotes(part.releases, context);
     case 'settings':
-      return renderSettingFields(part.settings, context);
+      return renderNewSettingFields(part.settings, context);
   }
 }
 
@@ -116,7 +116,7 @@ function renderUpgradePath(
   return h('ol', { class: 'stations', 'aria-label': t.upgradePath }, ...items);
 }
 
-function renderPhase({ mark, text, message, time, percent }: PhaseText): VNode {
+function renderPhase({ mark, text, message, time, percent }: PhasePresentation): VNode {
   return h(
     'li',
     { class: mark, 'aria-current': mark === 'now' ? 'step' : null },
@@ -127,5 +127,5 @@ function renderPhase({ mark, text, message, time, percent }: PhaseText): VNode {
   );
 }
 
-const renderJob = ({ kind, title, time, isStuck }: JobText): VNode =>
+const renderJob = ({ kind, title, time, isStuck }: JobPresentation): VNode =>
   h('li', h('span.kind', kind), h('span', title), h('span', { class: isStuck ? 't stuck' : 't' }, time));

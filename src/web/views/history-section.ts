@@ -5,7 +5,7 @@ import {
   listOutdatedBuildServers,
 } from '../../presentation/present-result.ts';
 import { createRollbackButton, presentBuildServers } from '../../presentation/present-status.ts';
-import { joinFacts, type Wording } from '../../presentation/wording.ts';
+import { joinFacts, type TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import { automaticCaller } from '../../wire/codes.ts';
 import { findRollbackableRun } from '../../wire/derived/rollbackable-run.ts';
 import type { Run } from '../../wire/status.ts';
@@ -52,7 +52,7 @@ export function renderHistorySection(state: PageState, context: DialogContext): 
   );
 }
 
-function renderRunTable(runs: readonly Run[], t: Wording): VNode {
+function renderRunTable(runs: readonly Run[], t: TextsAndFormats): VNode {
   const heads = [t.dateColumn, t.versionsColumn, t.outcomeColumn, t.downtimeColumn, t.startedByColumn];
   return h(
     'table',
@@ -62,7 +62,7 @@ function renderRunTable(runs: readonly Run[], t: Wording): VNode {
   );
 }
 
-function renderRunRow(run: Run, t: Wording): VNode {
+function renderRunRow(run: Run, t: TextsAndFormats): VNode {
   const { id, startedAt, from, to, by } = run;
   return h(
     'tr',

@@ -1,12 +1,12 @@
 import type { Channel } from '../../core/release/channel.ts';
 import { formatAutomaticSettings } from '../../presentation/present-status.ts';
-import type { Wording } from '../../presentation/wording.ts';
+import type { TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import { dayNames } from '../../wire/codes.ts';
 import type { Automatic } from '../../wire/status.ts';
 import { createDateFormat } from '../../wire/texts/times.ts';
 import { h, type VNode, type VNodeChild } from '../dom/vnode.ts';
 
-export function renderChannelFields(t: Wording): VNode {
+export function renderChannelFieldset(t: TextsAndFormats): VNode {
   return h(
     'fieldset',
     // The label is only for screen readers, because the page itself has a heading above the element.
@@ -31,7 +31,7 @@ export function renderChannelFields(t: Wording): VNode {
 export function renderAutomaticFieldset(
   automatic: Automatic,
   { isEnabled, isChanged }: { isEnabled: boolean; isChanged: boolean },
-  t: Wording,
+  t: TextsAndFormats,
 ): VNode {
   return h(
     'fieldset',
@@ -47,7 +47,7 @@ export function renderAutomaticFieldset(
   );
 }
 
-function renderScheduleFields(t: Wording): VNodeChild {
+function renderScheduleFields(t: TextsAndFormats): VNodeChild {
   const [beforeAge = '', afterAge = ''] = t.minimumAge.split('{days}');
   return h(
     'div',

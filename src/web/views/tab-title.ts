@@ -1,5 +1,5 @@
 import { isSuccessfulRun } from '../../presentation/present-result.ts';
-import type { Wording } from '../../presentation/wording.ts';
+import type { TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
 import { findPendingStep, findRunInProgress, isRollbackRun, isUneventfulRun } from '../model/selectors.ts';
@@ -12,7 +12,7 @@ import { findPendingStep, findRunInProgress, isRollbackRun, isUneventfulRun } fr
 export function formatTabTitle(
   state: PageState,
   { now, dismissed }: { now: number; dismissed: ReadonlySet<string> },
-  t: Wording,
+  t: TextsAndFormats,
 ): string | null {
   const run = findRunInProgress(state);
   const { outage, watched, version } = state;

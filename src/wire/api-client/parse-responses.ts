@@ -1,4 +1,6 @@
 import {
+  type NonAdminStatus,
+  nonAdminStatusSchema,
   type Problem,
   problemSchema,
   type RollbackOffer,
@@ -9,21 +11,19 @@ import {
   statusSchema,
   type ToldRun,
   toldRunSchema,
-  type UserStatus,
-  userStatusSchema,
 } from '../status.ts';
 
-export type { Problem, UserStatus };
+export type { NonAdminStatus as UserStatus, Problem };
 
-export const isAdminStatus = (status: Status | UserStatus): status is Status =>
+export const isAdminStatus = (status: Status | NonAdminStatus): status is Status =>
   typeof (status as Status).channel === 'string';
 
 /**
  * Null if the value is not a status. The server may be older or newer than the client, so missing fields get defaults,
  * and unknown fields and values are retained.
  */
-export const parseStatus = (value: unknown): Status | UserStatus | null =>
-  statusSchema.read(value) ?? userStatusSchema.read(value) ?? null;
+export const parseStatus = (value: unknown): Status | NonAdminStatus | null =>
+  statusSchema.read(value) ?? nonAdminStatusSchema.read(value) ?? null;
 
 export const parseToldRun = (value: unknown): ToldRun | null => toldRunSchema.read(value) ?? null;
 

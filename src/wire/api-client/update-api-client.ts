@@ -48,9 +48,9 @@ export interface UpdateRequestBody {
 }
 
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
-export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
+export type AutomaticSettingsRequestBody = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
-export interface RollbackOrder extends Omit<UpdateRequestBody, 'target' | 'allSteps' | 'settings'> {
+export interface RollbackRequestBody extends Omit<UpdateRequestBody, 'target' | 'allSteps' | 'settings'> {
   /** Version to roll back to. Must equal `to` of the rollback offer. */
   confirm: string;
 }
@@ -113,7 +113,7 @@ export class UpdateApiClient {
   /**
    * If the response is lost, do not repeat the request: fetch the current run to find out whether the rollback started.
    */
-  startRollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
+  startRollback(order: RollbackRequestBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(parseToldRun, { method: 'POST', path: '/rollback', body: order, signal });
   }
 
@@ -123,7 +123,7 @@ export class UpdateApiClient {
 
   /** Returns a 400 problem if a setting is invalid, such as an unknown time zone. */
   setAutomatic(
-    choice: AutomaticChoice,
+    choice: AutomaticSettingsRequestBody,
     { signal }: Waiting = {},
   ): Promise<RequestResult<Status | UserStatus>> {
     return this.#change(parseStatus, { method: 'PUT', path: '/automatic', body: choice, signal });

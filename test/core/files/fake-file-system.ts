@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import type { FileSystem, Owner } from '../../../src/core/files/file-system.ts';
+import type { FilePermissions, FileSystem } from '../../../src/core/files/file-system.ts';
 
 /** A fault at one operation of a process: an error without or with its effect, or the end of the process. */
 export type Fault = 'fail' | 'fail-after' | 'stop-before' | 'stop-amid' | 'stop-after';
@@ -13,7 +13,7 @@ export type Luck = () => number;
 interface Inode {
   kind: 'file' | 'directory';
   bytes: Buffer;
-  owner: Owner;
+  owner: FilePermissions;
   /** Bytes and owner are on the disk. */
   synced: boolean;
   /** A sync has failed: the system considers the bytes written, and no later sync writes them. */
@@ -30,8 +30,13 @@ interface Pending {
 
 export class Stopped extends Error {}
 
-const root: Owner = { uid: 0, gid: 0, mode: 0o600 };
-const inode = (kind: Inode['kind'], bytes: string | Buffer, owner: Owner, synced: boolean): Inode => ({
+const root: FilePermissions = { uid: 0, gid: 0, mode: 0o600 };
+const inode = (
+  kind: Inode['kind'],
+  bytes: string | Buffer,
+  owner: FilePermissions,
+  synced: boolean,
+): Inode => ({
   kind,
   bytes: Buffer.from(bytes),
   owner,
@@ -59,7 +64,7 @@ export class FakeDisk {
     this.putDirectory('/');
   }
 
-  putFile(path: string, text: string, owner: Owner): void {
+  putFile(path: string, text: string, owner: FilePermissions): void {
     this.#put(path, inode('file', text, owner, true));
   }
 
@@ -130,7 +135,7 @@ export class FakeDisk {
     return path;
   }
 
-  owner(path: string): Owner {
+  owner(path: string): FilePermissions {
     const node = this.#names.get(path);
     if (!node) throw systemError('ENOENT', 'lstat', path);
     return { ...node.owner };
@@ -147,7 +152,13 @@ export class FakeDisk {
   }
 
   /** `amid`: only half of the bytes are written. */
-  write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number, amid: boolean): string[] {
+  write(
+    path: string,
+    bytes: string | Buffer,
+    owner: FilePermissions | null,
+    mode: number,
+    amid: boolean,
+  ): string[] {
     const parent = this.#parent(path, 'open');
     if (this.#names.has(path)) throw systemError('EEXIST', 'open', path);
     const short = amid || this.full;
@@ -227,7 +238,7 @@ export class FakeProcess implements FileSystem {
   rename = (from: string, to: string) => this.#operate('rename', from, () => this.#disk.rename(from, to));
   remove = (path: string) => this.#operate('unlink', path, () => this.#disk.remove(path));
 
-  write = (path: string, bytes: string | Buffer, owner: Owner | null, mode: number) =>
+  write = (path: string, bytes: string | Buffer, owner: FilePermissions | null, mode: number) =>
     this.#operate(
       'write',
       path,

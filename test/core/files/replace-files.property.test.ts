@@ -2,7 +2,11 @@ import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../src/core/errors/update-error.ts';
-import { type FileSystem, type Owner, replaceFileSafely } from '../../../src/core/files/file-system.ts';
+import {
+  type FilePermissions,
+  type FileSystem,
+  replaceFileSafely,
+} from '../../../src/core/files/file-system.ts';
 import {
   type FileRecord,
   type FileReplacement,
@@ -22,11 +26,11 @@ interface File {
   isNew: boolean;
   before: string;
   after: string;
-  owner: Owner;
+  owner: FilePermissions;
 }
 
 /** The permissions of a new file. */
-const made: Owner = { uid: 0, gid: 0, mode: 0o600 };
+const made: FilePermissions = { uid: 0, gid: 0, mode: 0o600 };
 
 const pathOf = ({ directory, name }: Pick<File, 'directory' | 'name'>) => join(directory, name);
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import {
   compareSharedVersionNumbers,
   compareVersions,
-  cutVersion,
   isMajorVersionChange,
+  truncateVersion,
 } from '../../../src/core/release/compare-versions.ts';
 
 describe('compareVersions', () => {
@@ -72,5 +72,5 @@ describe('versions with a different number of parts', () => {
   });
 
   it('are shortened without reformatting their parts', () =>
-    expect(cutVersion('2025.08.4', 2)).toBe('2025.08'));
+    expect(truncateVersion('2025.08.4', 2)).toBe('2025.08'));
 });

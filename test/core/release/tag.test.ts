@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseTag } from '../../../src/core/release/tag.ts';
+import { parseSemverTag } from '../../../src/core/release/tag.ts';
 
 describe('parseTag', () => {
   it.each([
@@ -9,11 +9,11 @@ describe('parseTag', () => {
     ['v1.2.3-canary.4-alpine', '1.2.3-canary.4', 'v', '-alpine'],
     ['1.2.3-armv7', '1.2.3', '', '-armv7'],
   ])('parses %s as a release', (text, version, prefix, suffix) => {
-    expect(parseTag(text)).toEqual({ kind: 'release', text, version, prefix, suffix });
+    expect(parseSemverTag(text)).toEqual({ kind: 'release', text, version, prefix, suffix });
   });
 
   it.each(['latest', 'canary'])('parses %s as a floating tag', (text) => {
-    expect(parseTag(text)).toEqual({ kind: text, text });
+    expect(parseSemverTag(text)).toEqual({ kind: text, text });
   });
 
   it.each([
@@ -34,6 +34,6 @@ describe('parseTag', () => {
     'main',
     '99999999999999999999.0.0',
   ])('parses "%s" as any other tag', (text) => {
-    expect(parseTag(text)).toEqual({ kind: 'other', text });
+    expect(parseSemverTag(text)).toEqual({ kind: 'other', text });
   });
 });

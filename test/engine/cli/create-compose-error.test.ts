@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createComposeError, recorderRejectionText } from '../../../src/engine/cli/create-compose-error.ts';
+import { createComposeError, dryRunRejectionText } from '../../../src/engine/cli/create-compose-error.ts';
 
 const advice = (stderr: string) =>
   createComposeError({ exitCode: 1, stdout: '', stderr, timedOut: false } as never).advice;
@@ -35,7 +35,7 @@ it('does not attribute a missing docker-model plugin to the file', () => {
 });
 
 it('does not attribute a response of the recorder to the file', () => {
-  const stderr = `Error response from daemon: ${recorderRejectionText} POST /images/create (acme/assets)`;
+  const stderr = `Error response from daemon: ${dryRunRejectionText} POST /images/create (acme/assets)`;
   const { code, message } = createComposeError({
     exitCode: 1,
     stdout: '',

@@ -9,8 +9,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { CancelledError } from '../../../src/core/cancellation/cancelled.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { takeContainerSnapshots } from '../../../src/engine/containers/container-snapshot.ts';
-import type { CallOptions } from '../../../src/engine/engine-requests.ts';
-import { parseEngineTarget } from '../../../src/engine/http/engine-target.ts';
+import type { CallOptions } from '../../../src/engine/engine-request-sender.ts';
+import { parseEngineConnection } from '../../../src/engine/http/engine-connection.ts';
 import { tar } from '../../rig/tar.ts';
 import { listen, startEngine, startPlainEngine } from '../http-engine.ts';
 import { frame } from '../raw-engine.ts';
@@ -349,7 +349,7 @@ describe('engineTarget', () => {
       { tls: true, prefix: '', options: { hostname: 'docker', port: 2376, rejectUnauthorized: false } },
     ],
   ])('parses %s with the options %j', (host, tls, expected) => {
-    expect(parseEngineTarget(host, tls)).toEqual(expected);
+    expect(parseEngineConnection(host, tls)).toEqual(expected);
   });
 
   it.each([

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   composeOriginOf,
   expectedComposeOriginOf,
-  findLargestOriginGroup,
+  findLargestComposeOriginGroup,
   findUnrelatedContainers,
   type KnownInstance,
 } from '../../../src/engine/comparison/find-unrelated-containers.ts';
@@ -180,7 +180,7 @@ describe('containers of one service with one number', () => {
 it('majorityOfContainers finds the largest group of containers that were started from the same files', () => {
   const own = [app, one('db-1')];
   expect(
-    findLargestOriginGroup([one('x-1', evil), ...own, one('y-1', { directory: '/srv' })], '/opt/svc'),
+    findLargestComposeOriginGroup([one('x-1', evil), ...own, one('y-1', { directory: '/srv' })], '/opt/svc'),
   ).toEqual(own);
-  expect(findLargestOriginGroup(own, '/elsewhere')).toEqual(own);
+  expect(findLargestComposeOriginGroup(own, '/elsewhere')).toEqual(own);
 });

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { listenForEvents, watchStops } from '../../../src/engine/containers/container-events.ts';
+import { listenForContainerChanges, watchStops } from '../../../src/engine/containers/container-events.ts';
 import { engineThat } from '../http-engine.ts';
 
 async function streams() {
@@ -35,7 +35,7 @@ function stopTheClock(): void {
 const forever = 60_000;
 
 /** Whether a waiting caller is woken within this time without an event. */
-async function wakesWithin(news: ReturnType<typeof listenForEvents>, ms: number): Promise<boolean> {
+async function wakesWithin(news: ReturnType<typeof listenForContainerChanges>, ms: number): Promise<boolean> {
   let woken = false;
   const next = news.next(forever).then(() => {
     woken = true;
@@ -50,7 +50,7 @@ async function wakesWithin(news: ReturnType<typeof listenForEvents>, ms: number)
 describe('listenForEvents', () => {
   it('wakes waiting callers for events that change these containers', async () => {
     const { engine, stream, asked } = await streams();
-    const news = listenForEvents(engine, { container: ['a1', 'b2'] });
+    const news = listenForContainerChanges(engine, { container: ['a1', 'b2'] });
     const to = await stream();
     await news.next(forever);
     const woken = news.next(forever);
@@ -66,7 +66,7 @@ describe('listenForEvents', () => {
 
   it('wakes once for events that arrived earlier', async () => {
     const { engine, stream } = await streams();
-    const news = listenForEvents(engine, { label: ['p=x'] });
+    const news = listenForContainerChanges(engine, { label: ['p=x'] });
     const to = await stream();
     await news.next(forever);
     to.write('{"Action":"start"}\n');
@@ -79,7 +79,7 @@ describe('listenForEvents', () => {
 
   it('wakes every two seconds while the event stream is open', async () => {
     const { engine } = await streams();
-    const news = listenForEvents(engine, { label: ['p=x'] });
+    const news = listenForContainerChanges(engine, { label: ['p=x'] });
     await news.next(forever);
     stopTheClock();
     expect(await wakesWithin(news, 1_999)).toBe(false);
@@ -90,7 +90,7 @@ describe('listenForEvents', () => {
   it('wakes when the stream opens or is interrupted, and reopens it', async () => {
     const { engine, stream, times } = await streams();
     stopTheClock();
-    const news = listenForEvents(engine, { label: ['p=x'] });
+    const news = listenForContainerChanges(engine, { label: ['p=x'] });
     const first = await stream();
     await news.next(forever);
     first.destroy();
@@ -107,7 +107,7 @@ describe('listenForEvents', () => {
     const { engine, answer, stream, times } = await streams();
     answer(status);
     stopTheClock();
-    const news = listenForEvents(engine, { label: ['p=x'] });
+    const news = listenForContainerChanges(engine, { label: ['p=x'] });
     await stream();
     expect(await wakesWithin(news, 249)).toBe(false);
     for (let look = 0; look < 3; look++) expect(await wakesWithin(news, 250)).toBe(true);
@@ -117,7 +117,7 @@ describe('listenForEvents', () => {
 
   it('does not fail if no engine responds', async () => {
     const address = { host: 'unix:///nonexistent/docker.sock', tls: [], configDirectory: '/nonexistent' };
-    const news = listenForEvents(new Engine(address, { home: '/' }), { container: ['a1'] });
+    const news = listenForContainerChanges(new Engine(address, { home: '/' }), { container: ['a1'] });
     await news.next(50);
     news.close();
   });

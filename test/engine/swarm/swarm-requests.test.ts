@@ -6,7 +6,7 @@ import {
   findConfig,
   listServices,
   listTasks,
-  readSwarmMembership,
+  readSwarmManagerInfo,
   relabelConfig,
   removeConfig,
   removeService,
@@ -149,6 +149,6 @@ describe('queries', () => {
     ],
     ['a worker', [says(503, 'This node is not a swarm manager.')], null],
   ])('read the Swarm membership of %s', async (_, answers, place) => {
-    expect(await readSwarmMembership((await answering(...answers)).engine)).toEqual(place);
+    expect(await readSwarmManagerInfo((await answering(...answers)).engine)).toEqual(place);
   });
 });

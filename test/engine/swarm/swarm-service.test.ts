@@ -4,7 +4,7 @@ import {
   constraintsOf,
   isJob,
   mapJsonList,
-  replicasOf,
+  replicaCountOf,
   serviceImageOf,
   serviceLabelsOf,
   toSwarmService,
@@ -35,7 +35,7 @@ describe('a response of the Swarm API', () => {
     [{ ReplicatedJob: { MaxConcurrent: 1 } }, null, true],
     [{ GlobalJob: {} }, null, true],
   ])('with mode %j is parsed as: %j replicas, job %s', (Mode, replicas, job) => {
-    expect([replicasOf({ Mode }), isJob({ Mode })]).toEqual([replicas, job]);
+    expect([replicaCountOf({ Mode }), isJob({ Mode })]).toEqual([replicas, job]);
   });
 
   it('may have no optional fields', () => {

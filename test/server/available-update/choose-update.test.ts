@@ -3,8 +3,8 @@ import type { Channel, Release } from '../../../src/core/release/channel.ts';
 import {
   type AvailableUpdateFacts,
   chooseAvailableUpdate,
+  resolveDirectTarget,
   resolveFirstUpgradeStep,
-  resolveUpdateTarget,
 } from '../../../src/server/available-update/choose-update.ts';
 import { emptyPublisherNotice } from '../../../src/server/available-update/publisher-notice.ts';
 import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
@@ -55,7 +55,7 @@ describe('the available update', () => {
     const found = chooseAvailableUpdate(given);
     expect(found.latest?.version ?? null).toBe(latest);
     expect(found.upToDate === null ? latest : null).toBe(offered);
-    const goal = resolveUpdateTarget(null, given);
+    const goal = resolveDirectTarget(null, given);
     expect('reason' in goal ? null : goal.to).toBe(offered);
   });
 });
@@ -89,7 +89,7 @@ describe('the reason why no update is available', () => {
   ])('is %s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
     expect(chooseAvailableUpdate(given)).toMatchObject({ next: null, upToDate: { code, message } });
-    expect(resolveUpdateTarget(null, given)).toEqual(refused(expect.stringMatching(sentence)));
+    expect(resolveDirectTarget(null, given)).toEqual(refused(expect.stringMatching(sentence)));
   });
 });
 
@@ -108,7 +108,7 @@ describe('a release that is not rolled out to this instance', () => {
       upToDate,
     });
     expect(chooseAvailableUpdate(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
-    expect(resolveUpdateTarget(null, held('v1.4.2'))).toEqual(refused(message));
+    expect(resolveDirectTarget(null, held('v1.4.2'))).toEqual(refused(message));
   });
 
   it('does not block an older release that is newer than the running version', () => {
@@ -119,7 +119,7 @@ describe('a release that is not rolled out to this instance', () => {
   });
 
   it('is accepted as an explicit target', () => {
-    expect(resolveUpdateTarget('v1.5.0', held('v1.4.2'))).toEqual({ to: 'v1.5.0' });
+    expect(resolveDirectTarget('v1.5.0', held('v1.4.2'))).toEqual({ to: 'v1.5.0' });
   });
 
   it('is not the reason if it could not be installed anyway', () => {
@@ -148,7 +148,7 @@ describe('an explicit target', () => {
     ['v1.4.0', given, refused(expect.stringContaining('downgrades are not supported'))],
     ['v1.4.0', known('main', 'stable', []), { to: 'v1.4.0' }],
   ])('%s is accepted or rejected (row %#)', (named, from, goal) => {
-    expect(resolveUpdateTarget(named, from)).toEqual(goal);
+    expect(resolveDirectTarget(named, from)).toEqual(goal);
   });
 });
 
@@ -200,7 +200,7 @@ describe('required intermediate releases', () => {
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
     const none = refused(expect.stringContaining('must be installed before'));
-    expect(resolveUpdateTarget(null, given)).toEqual(next === null ? none : { to: next });
+    expect(resolveDirectTarget(null, given)).toEqual(next === null ? none : { to: next });
   });
 
   it('are limited to an upgrade path of 20 releases', () => {
@@ -215,8 +215,8 @@ describe('required intermediate releases', () => {
     const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
     const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
     expect(chooseAvailableUpdate(given).next?.version).toBe('v2.8.0');
-    expect(resolveUpdateTarget(null, given)).toEqual({ to: 'v2.8.0' });
-    expect(resolveUpdateTarget(null, { ...given, version: 'v2.8.0' })).toEqual({
+    expect(resolveDirectTarget(null, given)).toEqual({ to: 'v2.8.0' });
+    expect(resolveDirectTarget(null, { ...given, version: 'v2.8.0' })).toEqual({
       to: 'v3.0.0-canary.9',
     });
   });

@@ -6,9 +6,9 @@ import {
 } from '../../../src/server/available-update/publisher-notice.ts';
 import { applyAutomaticDefaults } from '../../../src/server/contract/automatic-settings.ts';
 import {
-  type AutomaticFacts,
+  type AutomaticUpdateFacts,
   decideAutomaticUpdate,
-  isAutomaticWindowOver,
+  isTimeWindowOver,
 } from '../../../src/server/schedule/decide-automatic-update.ts';
 import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
 import type { EndState } from '../../../src/wire/codes.ts';
@@ -77,7 +77,7 @@ function decided(given: Given = {}) {
   });
   return [nextAt === null ? null : new Date(nextAt).toISOString().slice(0, 16), blockedBy?.code ?? null];
 }
-type Given = Partial<Omit<AutomaticFacts, 'now' | 'known'>> & {
+type Given = Partial<Omit<AutomaticUpdateFacts, 'now' | 'known'>> & {
   now?: string;
   publishedAt?: string | null;
   word?: PublisherNotice;
@@ -218,5 +218,5 @@ it.each<[string, string, Partial<typeof settings>, boolean]>([
   ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { enabled: false }, true],
   ['', '2026-11-25T03:00:00Z', {}, true],
 ])('a run that started at %s and waits at %s with %j is overdue: %s', (startedAt, now, more, expected) => {
-  expect(isAutomaticWindowOver({ startedAt }, { ...settings, ...more }, Date.parse(now))).toBe(expected);
+  expect(isTimeWindowOver({ startedAt }, { ...settings, ...more }, Date.parse(now))).toBe(expected);
 });

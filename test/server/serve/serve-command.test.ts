@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RepeatedCallbackError } from '../../../src/server/serve/product-callbacks.ts';
+import { RepeatedCallbackError } from '../../../src/server/serve/product-callback-client.ts';
 import { formatLogEntry } from '../../../src/server/serve/serve-command.ts';
 
 it('logs one line with all causes, and no line for a failure that was already logged', () => {

@@ -5,7 +5,7 @@ import {
   type Script,
   typicalRun,
 } from '../../../src/server/testing/index.ts';
-import { endStates, phaseNames } from '../../../src/wire/codes.ts';
+import { phaseNames, runOutcomes } from '../../../src/wire/codes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { check, origin, path } from '../http/send-request.ts';
 
@@ -65,7 +65,7 @@ describe('a script', () => {
     expect((await ask('GET')).json).toMatchObject({ version: 'v1.5.0', recalled: null, urgent: null });
   });
 
-  it.each(endStates)('ends with the scripted outcome %s', async (outcome) => {
+  it.each(runOutcomes)('ends with the scripted outcome %s', async (outcome) => {
     const why = {
       cause: 'the registry has no such tag',
       code: 'pull-unknown',

@@ -278,7 +278,7 @@ describe('a release that is rolled out step by step', () => {
     ];
     expect(await status(one)).toMatchObject({
       next: null,
-      upToDate: { code: 'rolling-out', message: expect.stringContaining('rolled out to 10 % of') },
+      upToDate: { code: 'rolling-out', message: expect.stringContaining('rolled out to 10% of') },
       canUpdate: false,
       automatic: { blockedBy: null },
     });

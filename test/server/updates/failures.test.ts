@@ -22,7 +22,7 @@ async function trial(act: (rig: Rig) => Promise<boolean | null>): Promise<string
 async function runToItsEnd(one: Server): Promise<boolean> {
   await one.updates.boot();
   const answer = await one.ask().catch((error: Error) => error.name);
-  if (typeof answer === 'string') expect(answer).toBe('Unavailable');
+  if (typeof answer === 'string') expect(answer).toBe('UnavailableError');
   const accepted = typeof answer === 'object' && 'run' in answer;
   await until(() => !accepted || one.told.some((what) => what.startsWith('end'))).catch(() => {});
   return accepted;

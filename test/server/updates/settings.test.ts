@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { serverSettingsPath } from '../../../src/core/release/release-settings.ts';
+import { settingValuesPath } from '../../../src/core/release/release-settings.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import type { CompleteUpdateOrder } from '../../../src/server/contract/instance-updates.ts';
 import { attach, releaseFile } from '../../feed/proofs.ts';
@@ -61,7 +61,7 @@ describe('new settings of a release', () => {
     const one = await booted();
     expect(await one.ask({ settings: given })).toMatchObject({ run: { to: 'v1.5.0' } });
     await until(async () => (await run(one))?.outcome);
-    expect(updater()?.spec.Cmd).toEqual(expect.arrayContaining(['--set-file', serverSettingsPath]));
+    expect(updater()?.spec.Cmd).toEqual(expect.arrayContaining(['--set-file', settingValuesPath]));
     const [file, ...others] = updater()?.archives ?? [];
     expect([file?.folder, file?.status, others]).toEqual(['/', 'created', []]);
     const text = Object.entries(given ?? {})

@@ -15,17 +15,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../src/core/mounts/host-paths.ts';
-import { emptyRestorePoint } from '../../../src/updater/compose/save/save-data.ts';
+import { initialJournaledRestorePoint } from '../../../src/updater/compose/save/save-data.ts';
 import type { RestorePointLocation } from '../../../src/updater/data/data-context.ts';
 import {
   createRestorePointDirectory,
   findRestorePoints,
   isCompleteRestorePoint,
-  readRestorePoint,
+  readRestorePointRecord,
   resolveRestorePointsDirectory,
   restorePointLocationOf,
   type SavedRestorePoint,
-  writeRestorePoint,
+  writeRestorePointRecord,
 } from '../../../src/updater/data/restore-point.ts';
 import { journalSchema } from '../../../src/updater/run/state/journal-schema.ts';
 import { journalData } from '../../build.ts';
@@ -72,29 +72,29 @@ afterEach(() => rm(home, { recursive: true }));
 describe('the record of a restore point', () => {
   it('is read unchanged after writing, and does not exist before', async () => {
     const place = await createRestorePointDirectory(usual(), owner, at);
-    expect(await readRestorePoint(place)).toBeNull();
+    expect(await readRestorePointRecord(place)).toBeNull();
     const complete = pointOf(owner);
-    await writeRestorePoint(place, complete);
-    expect(await readRestorePoint(place)).toEqual(complete);
+    await writeRestorePointRecord(place, complete);
+    expect(await readRestorePointRecord(place)).toEqual(complete);
     expect([isCompleteRestorePoint(complete), isCompleteRestorePoint({ ...complete, at: null })]).toEqual([
       true,
       false,
     ]);
     expect(
-      await readRestorePoint(restorePointLocationOf(join(usual(), '20200101T000000Z'), owner)),
+      await readRestorePointRecord(restorePointLocationOf(join(usual(), '20200101T000000Z'), owner)),
     ).toBeNull();
   });
 
   it('is reported as damaged if any byte of its values changes', async () => {
     const place = await createRestorePointDirectory(usual(), owner, at);
-    await writeRestorePoint(place, pointOf(owner));
+    await writeRestorePointRecord(place, pointOf(owner));
     const text = await readFile(record(place), 'utf8');
     const values = [...text.matchAll(/[\w.]/g)].map(({ index }) => index);
     expect(values.length).toBeGreaterThan(300);
     for (const index of values) {
       const other = text[index] === '1' ? '2' : '1';
       await writeFile(record(place), text.slice(0, index) + other + text.slice(index + 1));
-      await expect(readRestorePoint(place), text.slice(0, index + 1)).rejects.toMatchObject({
+      await expect(readRestorePointRecord(place), text.slice(0, index + 1)).rejects.toMatchObject({
         code: 'restore-point-damaged',
       });
     }
@@ -105,7 +105,7 @@ describe('the record of a restore point', () => {
     async (text) => {
       const place = await createRestorePointDirectory(usual(), owner, at);
       await writeFile(record(place), text, { mode: 0o600 });
-      await expect(readRestorePoint(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
+      await expect(readRestorePointRecord(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
     },
   );
 
@@ -129,14 +129,18 @@ describe('the record of a restore point', () => {
     ['a path for a volume', { mounts: [{ ...mount, volume: '/etc' }] }],
   ])('is rejected with %s, even if its checksum is correct', async (_, changes) => {
     const place = await createRestorePointDirectory(usual(), owner, at);
-    await writeRestorePoint(place, { ...pointOf(owner), ...changes } as SavedRestorePoint);
-    await expect(readRestorePoint(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
+    await writeRestorePointRecord(place, { ...pointOf(owner), ...changes } as SavedRestorePoint);
+    await expect(readRestorePointRecord(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
   });
 
   it.each([1, 3])('is reported as unreadable, not as damaged, if its format is %d', async (format) => {
     const place = await createRestorePointDirectory(usual(), owner, at);
-    await writeRestorePoint(place, { ...pointOf(owner), format, more: 1 } as unknown as SavedRestorePoint);
-    await expect(readRestorePoint(place)).rejects.toMatchObject({
+    await writeRestorePointRecord(place, {
+      ...pointOf(owner),
+      format,
+      more: 1,
+    } as unknown as SavedRestorePoint);
+    await expect(readRestorePointRecord(place)).rejects.toMatchObject({
       code: 'restore-point-unreadable',
       message: `${record(place)} was written by another version of the updater`,
     });
@@ -145,7 +149,7 @@ describe('the record of a restore point', () => {
   it('is reported as unreadable, not as damaged, if reading the file fails', async () => {
     const place = await createRestorePointDirectory(usual(), owner, at);
     await mkdir(record(place), { mode: 0o700 });
-    await expect(readRestorePoint(place)).rejects.toMatchObject({
+    await expect(readRestorePointRecord(place)).rejects.toMatchObject({
       code: 'restore-point-unreadable',
       message: expect.stringContaining('EISDIR'),
     });
@@ -159,12 +163,12 @@ describe.runIf(isRoot)('in a directory of another user', () => {
 
   it('a restore point belongs to root and is readable only by root', async () => {
     const place = await createRestorePointDirectory(usual(), owner, at);
-    await writeRestorePoint(place, pointOf(owner));
+    await writeRestorePointRecord(place, pointOf(owner));
     for (const path of [usual(), place.directory, record(place)]) {
       const { uid, mode } = await stat(path);
       expect([uid, mode & 0o077]).toEqual([0, 0]);
     }
-    expect(await readRestorePoint(place)).not.toBeNull();
+    expect(await readRestorePointRecord(place)).not.toBeNull();
   });
 
   it.each<[string, string[]]>([
@@ -177,7 +181,7 @@ describe.runIf(isRoot)('in a directory of another user', () => {
     ['link to all', ['read', 'make']],
   ])('the updater rejects a %s of that user', async (what, refused) => {
     const place = await createRestorePointDirectory(usual(), owner, at);
-    await writeRestorePoint(place, pointOf(owner));
+    await writeRestorePointRecord(place, pointOf(owner));
     const elsewhere = join(home, 'elsewhere');
     const link = async (path: string) => {
       await rename(path, elsewhere);
@@ -191,7 +195,7 @@ describe.runIf(isRoot)('in a directory of another user', () => {
     if (what === 'directory of all') await chown(usual(), 1000, 1000);
     if (what === 'link to all') await link(usual());
     const outcomes = {
-      read: readRestorePoint(place),
+      read: readRestorePointRecord(place),
       make: createRestorePointDirectory(usual(), owner, at + 60_000),
     };
     const codes = await Promise.all(
@@ -211,11 +215,11 @@ describe.runIf(isRoot)('in a directory of another user', () => {
     await chmod(points, 0o777);
     await chown(points, 1000, 1000);
     const place = await createRestorePointDirectory(points, owner, at);
-    await writeRestorePoint(place, pointOf(owner));
+    await writeRestorePointRecord(place, pointOf(owner));
     expect(await stat(points)).toMatchObject({ uid: 1000 });
-    expect(await readRestorePoint(place)).toEqual(pointOf(owner));
+    expect(await readRestorePointRecord(place)).toEqual(pointOf(owner));
     await chown(place.directory, 1000, 1000);
-    await expect(readRestorePoint(place)).rejects.toMatchObject({ code: 'unexpected-file' });
+    await expect(readRestorePointRecord(place)).rejects.toMatchObject({ code: 'unexpected-file' });
   });
 });
 
@@ -234,7 +238,7 @@ describe('restore point directories', () => {
     const place = await createRestorePointDirectory(shared, owner, at);
     expect(await readdir(shared)).toEqual([expect.stringMatching(/^svc-[0-9a-f]{12}-20261121T104207Z$/)]);
     // The journal schema also accepts the created directory.
-    const point = { ...emptyRestorePoint, directory: place.directory, inMemory: [] };
+    const point = { ...initialJournaledRestorePoint, directory: place.directory, inMemory: [] };
     expect(journalSchema.safeParse(journalData({ point })).success).toBe(true);
     expect(
       (await createRestorePointDirectory(shared, { name: 'svc', directory: '/srv/svc' }, at)).directory,
@@ -250,13 +254,16 @@ describe('restore point directories', () => {
     ];
     for (const each of [owner, ...others])
       for (const later of [0, 60_000])
-        await writeRestorePoint(await createRestorePointDirectory(shared, each, at + later), pointOf(each));
+        await writeRestorePointRecord(
+          await createRestorePointDirectory(shared, each, at + later),
+          pointOf(each),
+        );
     await mkdir(join(shared, 'lost+found'));
     for (const each of [owner, ...others]) {
       const places = await findRestorePoints(shared, each);
       expect(places.map(({ directory }) => directory.slice(-16))).toEqual(['20261121T104307Z', run]);
       for (const place of places)
-        expect(await readRestorePoint(place)).toMatchObject({
+        expect(await readRestorePointRecord(place)).toMatchObject({
           project: each.name,
           directory: each.directory,
         });
@@ -265,9 +272,9 @@ describe('restore point directories', () => {
 
   it('are listed even without a valid record, but not if they belong to another project in the same compose directory', async () => {
     const other = { name: 'other', directory: home };
-    await writeRestorePoint(await createRestorePointDirectory(usual(), other, at), pointOf(other));
+    await writeRestorePointRecord(await createRestorePointDirectory(usual(), other, at), pointOf(other));
     const own = await createRestorePointDirectory(usual(), owner, at + 1_000);
-    await writeRestorePoint(own, pointOf(owner));
+    await writeRestorePointRecord(own, pointOf(owner));
     const halfMade = await createRestorePointDirectory(usual(), owner, at + 2_000);
     const damaged = await createRestorePointDirectory(usual(), owner, at + 3_000);
     await writeFile(record(damaged), '{}', { mode: 0o600 });

@@ -3,7 +3,7 @@
 import type { RequestListener } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Json } from '../../../src/engine/objects/json.ts';
-import { parseObject } from '../../../src/engine/objects/json.ts';
+import { parseJsonOrNull } from '../../../src/engine/objects/json.ts';
 import type { SwarmNode, SwarmTask } from '../../../src/engine/swarm/swarm-service.ts';
 
 interface Versioned {
@@ -42,7 +42,7 @@ export function swarmDouble(services: Readonly<Record<string, Json>>, nodes: Swa
     answer: async (from, to) => {
       const url = new URL(from.url ?? '', 'http://engine');
       const path = url.pathname.replace(/^\/v[\d.]+/, '');
-      const body = parseObject(await textOf(from)) ?? {};
+      const body = parseJsonOrNull(await textOf(from)) ?? {};
       const say = async (status: number, said: unknown) => {
         const text = JSON.stringify(said);
         await sleep(double.delay(path));

@@ -3,7 +3,7 @@ import { type PinTag, parsePinTag, versionRangeOf } from '../../release/pin-tag.
 import type { ScalarText } from '../compose-file.ts';
 import {
   type ComposeSource,
-  formatLocation,
+  formatLineLocation,
   listRootSources,
   resolveExtendedSource,
   resolveIncludedSources,
@@ -249,7 +249,7 @@ function searchImage(
     found = pickHigherRanked(found, searchIncludedImage(files, layer, service, seen));
     if (!isImage(found) && entry?.extends) {
       const { file, line } = entry.extends;
-      const base = resolveTextVariables(layer, entry.extends.service, formatLocation(layer, line));
+      const base = resolveTextVariables(layer, entry.extends.service, formatLineLocation(layer, line));
       const from = file === null ? layer : resolveExtendedSource(files, layer, { path: file, line });
       if (from instanceof UpdateError) return pickHigherRanked(found, from);
       const step = `${from.file.file.path}\n${base}`;
@@ -286,7 +286,7 @@ function searchIncludedImage(
 }
 
 const createCircularError = (layer: ComposeSource, line: number, problem: string): UpdateError =>
-  new UpdateError('compose-invalid', `${formatLocation(layer, line)}: ${problem}`);
+  new UpdateError('compose-invalid', `${formatLineLocation(layer, line)}: ${problem}`);
 
 const formatFileNames = (files: ProjectFiles): string =>
   files.composeFiles.map(({ path }) => displayPathOf(files, path)).join(', ') || 'no file';

@@ -18,10 +18,10 @@ import { listEnvFileValues } from '../variables.ts';
 import type { YamlDocument } from '../yaml-document.ts';
 import {
   findCommentedOutSecrets,
-  findContentSecrets,
   findKeyedSecrets,
   findLineSecrets,
   type SecretText,
+  splitSecretContent,
 } from './secret-lines.ts';
 
 // The functions in this file find a project's secrets (docs/contract.md 6.6). They never throw: a file that compose
@@ -138,7 +138,7 @@ function findInlineContents(layer: ComposeSource): SecretText[] {
     return [
       ...(content === null ? [] : written(layer, '', content)),
       ...(value === null ? [] : [{ key: '', value: value.text }]),
-    ].flatMap((secret) => findContentSecrets(secret.value));
+    ].flatMap((secret) => splitSecretContent(secret.value));
   });
 }
 

@@ -3,8 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { runAsRootAdvice } from '../../errors/advice.ts';
 import { UpdateError } from '../../errors/update-error.ts';
 import { stateDirectoryName } from '../../names/state-directory-name.ts';
-import { PrivilegesLostError } from '../attributes.ts';
-import { diskFileSystem, type FileSystem, type Owner, systemErrorCodeOf } from '../file-system.ts';
+import { PermissionsLostError } from '../attributes.ts';
+import { diskFileSystem, type FilePermissions, type FileSystem, systemErrorCodeOf } from '../file-system.ts';
 
 /** A file in a transaction. Saved as JSON, from which any process can restore the file. */
 export interface FileRecord {
@@ -18,7 +18,7 @@ export interface FileRecord {
   /** Absolute path of the backup with the old content; null if there is no backup. */
   backup: string | null;
   /** Owner, mode and attributes of the old file; null if the file did not exist. */
-  owner: Owner | null;
+  owner: FilePermissions | null;
   /** Path of the temporary file, which is in the same directory and is renamed to `real`. */
   temporary: string;
 }
@@ -61,7 +61,7 @@ const notAllowed = ['EPERM', 'EINVAL'];
 export const createPermissionErrorHandler =
   (path: string) =>
   (cause: unknown): never => {
-    const isList = cause instanceof PrivilegesLostError;
+    const isList = cause instanceof PermissionsLostError;
     const why = isList ? cause.message : describePermissionError(cause);
     if (why === null) throw cause;
     throw new UpdateError('rights-lost', `${path} would lose its permissions: ${why}`, {
@@ -94,7 +94,10 @@ export const listRecordDirectories = (records: readonly FileRecord[]): string[] 
 ];
 
 /** Ignores errors. The removal is permanent only after the directories have been synced. */
-export async function unlinkTemporaryFiles(fs: FileSystem, records: readonly FileRecord[]): Promise<void> {
+export async function removeTemporaryFilesUnsynced(
+  fs: FileSystem,
+  records: readonly FileRecord[],
+): Promise<void> {
   for (const { temporary } of records) await fs.remove(temporary).catch(() => {});
 }
 
@@ -103,6 +106,6 @@ export async function removeTemporaryFiles(
   records: readonly FileRecord[],
   fs: FileSystem = diskFileSystem,
 ): Promise<void> {
-  await unlinkTemporaryFiles(fs, records);
+  await removeTemporaryFilesUnsynced(fs, records);
   for (const directory of listRecordDirectories(records)) await fs.sync(directory).catch(() => {});
 }

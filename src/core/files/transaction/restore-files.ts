@@ -2,9 +2,9 @@ import { UpdateError } from '../../errors/update-error.ts';
 import { hasSameAttributes } from '../attributes.ts';
 import {
   diskFileSystem,
+  type FilePermissions,
   type FileSystem,
   isMissingFileError,
-  type Owner,
   writeTemporaryFile,
 } from '../file-system.ts';
 import {
@@ -12,7 +12,7 @@ import {
   hashOf,
   listRecordDirectories,
   readFileState,
-  unlinkTemporaryFiles,
+  removeTemporaryFilesUnsynced,
 } from './file-record.ts';
 
 type Texts = ReadonlyMap<string, string>;
@@ -28,7 +28,7 @@ export async function restoreFiles(
   { fs = diskFileSystem, texts = new Map() }: { fs?: FileSystem; texts?: Texts } = {},
 ): Promise<string[]> {
   // Temporary files are removed first to free space on a full disk.
-  await unlinkTemporaryFiles(fs, records);
+  await removeTemporaryFilesUnsynced(fs, records);
   const changed: string[] = [];
   const errors: Error[] = [];
   for (const record of records) {
@@ -38,7 +38,7 @@ export async function restoreFiles(
       errors.push(error as Error);
     }
   }
-  await unlinkTemporaryFiles(fs, records);
+  await removeTemporaryFilesUnsynced(fs, records);
   // An interrupted call may have restored files without syncing their directories, so all directories are synced.
   for (const directory of listRecordDirectories(records)) {
     await fs.sync(directory).catch((error) => {
@@ -94,7 +94,7 @@ async function prepareOldFile(
   }
 }
 
-const hasSamePermissions = (one: Owner, other: Owner): boolean =>
+const hasSamePermissions = (one: FilePermissions, other: FilePermissions): boolean =>
   one.uid === other.uid &&
   one.gid === other.gid &&
   one.mode === other.mode &&

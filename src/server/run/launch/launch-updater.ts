@@ -1,6 +1,6 @@
 import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
-import { archiveTrailer, createArchiveEntry } from '../../../core/files/archive-header.ts';
-import { serverSettingsPath } from '../../../core/release/release-settings.ts';
+import { createTarEntry, tarTrailer } from '../../../core/files/tar-header.ts';
+import { settingValuesPath } from '../../../core/release/release-settings.ts';
 import type { ContainerSpec } from '../../../engine/api-objects.ts';
 import type { EngineApi } from '../../../engine/engine-api.ts';
 import { EngineError } from '../../../engine/http/engine-error.ts';
@@ -52,7 +52,7 @@ export async function launchUpdater(
     signal.throwIfAborted();
     await stopPrefetch(context, home);
     record.setLaunchState('launching', 'starting the updater');
-    const setFile = values && Object.keys(values).length > 0 ? ['--set-file', serverSettingsPath] : [];
+    const setFile = values && Object.keys(values).length > 0 ? ['--set-file', settingValuesPath] : [];
     const options = [...(await buildTargetOptions(destination, engine)), ...setFile];
     const command =
       record.run.kind === 'rollback' ? (['rollback', '--yes'] as const) : (['update', ...options] as const);
@@ -110,10 +110,7 @@ export function buildSettingsArchive(values: Readonly<Record<string, string>>): 
     ? entries.map(([name, value]) => `${name}='${value}'\n`).join('')
     : JSON.stringify(entries);
   const file = Buffer.from(text);
-  return Buffer.concat([
-    ...createArchiveEntry(serverSettingsPath.slice(1), file, { mode: 0o600 }),
-    archiveTrailer,
-  ]);
+  return Buffer.concat([...createTarEntry(settingValuesPath.slice(1), file, { mode: 0o600 }), tarTrailer]);
 }
 
 const hasRun = ({ status }: Container): boolean => status !== 'created';

@@ -4,14 +4,14 @@ import type { Reason, RollbackOffer, Run } from '../../../wire/status.ts';
 import { ApplicationError } from '../../application/call-application.ts';
 import { fetchJobs } from '../../application/fetch-jobs.ts';
 import {
-  requireInstallableTarget,
-  resolveUpdateTarget,
+  checkInstallableTarget,
+  resolveDirectTarget,
   type UpdateTarget,
 } from '../../available-update/choose-update.ts';
 import { findRecallReason } from '../../available-update/publisher-notice.ts';
 import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../../contract/instance-updates.ts';
 import {
-  createOtherRestorePointReason,
+  createVersionMismatchReason,
   noRestorePointReason,
   updateStartingReason,
 } from '../../reasons/run-reasons.ts';
@@ -19,16 +19,16 @@ import { findSettingsReason } from '../../reasons/settings-reason.ts';
 import { RollbackPreviewCache } from '../additional-updater/rollback-preview-cache.ts';
 import type { RunPlan } from '../launch/prepare-run.ts';
 import { throwUnavailableError, UnavailableError } from '../update-api.ts';
-import { createStoreFailureReason, type Observation } from './observation-cache.ts';
-import type { ServerParts } from './server-parts.ts';
+import type { ServerContextWithRuns } from './server-context-with-runs.ts';
+import { createStoreFailureReason, type StoreAndEngineState } from './store-and-engine-cache.ts';
 
 type StartResult = Promise<{ run: Run } | { reason: Reason }>;
 
 export class RunStarter {
-  readonly #parts: ServerParts;
+  readonly #parts: ServerContextWithRuns;
   readonly #rollbacks: RollbackPreviewCache;
 
-  constructor(parts: ServerParts) {
+  constructor(parts: ServerContextWithRuns) {
     this.#parts = parts;
     this.#rollbacks = new RollbackPreviewCache(parts);
   }
@@ -49,9 +49,9 @@ export class RunStarter {
     return this.#begin('update', { when: 'idle', force: false, by }, async () => {
       await offers.readChannelFile();
       const { known } = await offers.now();
-      const destination = resolveUpdateTarget(updateTargetOf(to), known);
+      const destination = resolveDirectTarget(updateTargetOf(to), known);
       if (!(await isStill())) return { reason: overtakenUpdateReason };
-      return requireInstallableTarget(
+      return checkInstallableTarget(
         'reason' in destination ? destination : { ...destination, to, path },
         known,
       );
@@ -63,7 +63,7 @@ export class RunStarter {
       const past = findRollbackableRun(await this.#history());
       if (past === null) return { reason: noRestorePointReason };
       const { version } = past.restorePoint;
-      if (version !== confirm) return { reason: createOtherRestorePointReason(version, confirm) };
+      if (version !== confirm) return { reason: createVersionMismatchReason(version, confirm) };
       this.#rollbacks.clear();
       return { to: version };
     });
@@ -125,7 +125,7 @@ export class RunStarter {
   }
 
   /** Returns the current state, or why no run can start. Jobs and the available update are not considered. */
-  async #observe(): Promise<Observation | { reason: Reason }> {
+  async #observe(): Promise<StoreAndEngineState | { reason: Reason }> {
     const { observations, runs } = this.#parts;
     this.requireNotClosing();
     const unknown = await observations.waitUntilKnown();

@@ -5,8 +5,8 @@ import type { CancelReason, Reason, Run } from '../../../wire/status.ts';
 import { fetchJobs } from '../../application/fetch-jobs.ts';
 import type { DeploymentEnvironment } from '../../deployment/environment-cache.ts';
 import type { InitialRunFacts } from '../../deployment/updater-container.ts';
-import { fetchOutdatedServerWarnings } from '../../reasons/build-servers.ts';
-import { evaluateJobs } from '../../reasons/find-blocking-reason.ts';
+import { fetchBuildServerWarnings } from '../../reasons/build-servers.ts';
+import { findAwaitedJobs } from '../../reasons/find-blocking-reason.ts';
 import { createTooLateToCancelReason, notRunningReason } from '../../reasons/run-reasons.ts';
 import type { OpenRun } from '../../store/stored-entries.ts';
 import type { RunPlan } from '../launch/prepare-run.ts';
@@ -141,10 +141,10 @@ export class RunController {
   }
 
   /** Pauses the queue, then checks for jobs. @throws ApplicationError */
-  async #admit(order: RunPlan['order']): Promise<ReturnType<typeof evaluateJobs>> {
+  async #admit(order: RunPlan['order']): Promise<ReturnType<typeof findAwaitedJobs>> {
     const { hold, settings, timing } = this.#context;
     await hold.requestState(true);
-    return evaluateJobs(order, order.force ? [] : await fetchJobs(settings, timing));
+    return findAwaitedJobs(order, order.force ? [] : await fetchJobs(settings, timing));
   }
 
   /**
@@ -293,7 +293,7 @@ export class RunController {
     // The next server continues a run without an outcome, so the queue must stay paused.
     if (!record.hasEnded) return;
     const { ledger, listeners, settings, timing } = this.#context;
-    const warnings = await fetchOutdatedServerWarnings(record.run, settings, timing);
+    const warnings = await fetchBuildServerWarnings(record.run, settings, timing);
     for (const warning of warnings) record.warn(warning);
     const isGood = isSuccessfulOutcome(record.run.outcome);
     const message = `update finished: ${formatOutcomeLine(record.run)}`;

@@ -30,7 +30,7 @@ import {
   compareSharedVersionNumbers,
   compareVersions,
   countVersionNumbers,
-  cutVersion,
+  truncateVersion,
 } from '../../../core/release/compare-versions.ts';
 import { isNumberedTag } from '../../../core/release/pin-tag.ts';
 import { formatTagLike, planTagUpdate } from '../../../core/release/plan-tag-update.ts';
@@ -45,8 +45,8 @@ import {
   compareComposeModels,
   type ExpectedModelChanges,
   listVariableLocations,
+  listVariableSubstitutions,
   requireExpectedChanges,
-  substitutionsOf,
 } from '../verify-edit/compare-models.ts';
 import { type Placeholders, resolveProposedModel } from '../verify-edit/resolve-proposed-model.ts';
 
@@ -77,7 +77,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   if (after === null) return { draft, edits };
   const expected: ExpectedModelChanges = {
     images: new Map(moves.map((move) => [move.pin.service, updatedReferenceOf(move)] as const)),
-    substitutions: substitutionsOf(files, edits),
+    substitutions: listVariableSubstitutions(files, edits),
     variableLocations: listVariableLocations(files, edits),
     hasSharedPin: (service) => isPinShared(files, service, pins),
   };
@@ -251,7 +251,7 @@ function findBumpedPartialTag(pin: Pin, tag: NumberedTag, target: ReleaseTarget)
   const message = `${pin.service} is pinned to ${tag.text} (${pin.location.description}) and can only be changed to a tag in the same format`;
   const advice =
     countVersionNumbers(version) > count
-      ? `Run the update command, which checks the registry, or wait until ${tag.prefix}${cutVersion(version, count)} points to the release and specify that tag with --to.`
+      ? `Run the update command, which checks the registry, or wait until ${tag.prefix}${truncateVersion(version, count)} points to the release and specify that tag with --to.`
       : 'Run the update command, which checks the registry, or wait until a tag in the same format points to the release and specify that tag with --to.';
   throw new UpdateError('pin-unsupported', message, { advice });
 }

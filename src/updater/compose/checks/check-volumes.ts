@@ -17,7 +17,7 @@ import {
  * this machine are skipped.
  * @throws UpdateError volume-moved, engine-unavailable
  */
-export async function requireNoUnmountedData(engine: Engine, plan: PreparedPlan): Promise<void> {
+export async function requireNoDataLoss(engine: Engine, plan: PreparedPlan): Promise<void> {
   const { installation, model, references, images, changes, to } = plan;
   const [left, sentences, existing]: [UnmountedData[], string[], Set<string>] = [[], [], new Set()];
   for (const name of new Set([...references.keys(), ...installation.followers.map((each) => each.name)])) {

@@ -5,7 +5,7 @@
 import { sleepFor } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { tryHelperContainer } from '../../../engine/containers/helper-container.ts';
+import { requireStartableContainer } from '../../../engine/containers/helper-container.ts';
 import { findEngineError, rejectionCodes } from '../../../engine/http/engine-error.ts';
 import {
   findSharedContainer,
@@ -20,7 +20,7 @@ import { runHelperContainer } from '../../data/copies/run-helper-container.ts';
 import { findMountInText } from '../../data/copies/survey-restore-point.ts';
 import type { DataContext } from '../../data/data-context.ts';
 import { helperCommand } from '../../data/helper-program/helper-request.ts';
-import { isServiceContainer, mountOriginOf } from '../../data/selection/choose-mounts.ts';
+import { isServiceContainer, mountSourceOf } from '../../data/selection/choose-mounts.ts';
 import { requireDataDeclaration } from '../../data/selection/evaluate-data.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { RunContext } from '../../run/run-context.ts';
@@ -137,7 +137,7 @@ async function listHostMounts(engine: Engine, running: readonly Json[], info: Js
   const volumes = await engine.listVolumes(names);
   const options = new Map(volumes.map((volume) => [volume.name, volume.options]));
   const dataRoot = String(info.DockerRootDir || '/var/lib/docker');
-  return mounts.map((mount) => ({ ...mount, ...mountOriginOf(mount, { options }), dataRoot }));
+  return mounts.map((mount) => ({ ...mount, ...mountSourceOf(mount, { options }), dataRoot }));
 }
 
 function checkHostMounts(
@@ -167,7 +167,7 @@ function checkHostRequirement(
 ): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
     const options = { config: silentCommand, hostConfig: { ...confinedHostConfig, ...hostConfig } };
-    await tryHelperContainer(doors.engine.until(signal), doors.helperImageId, doors.project, options);
+    await requireStartableContainer(doors.engine.until(signal), doors.helperImageId, doors.project, options);
     return [];
   };
   return tryStart(doors, start, () => `${services} cannot be started again${name && ` with ${name}`}`);

@@ -9,8 +9,8 @@ import type { Container } from '../../../engine/objects/container.ts';
 import { formatSeconds } from '../../run/log/format-values.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
+import { createUnstartedPredicate } from '../../run/state/interruption-predicate.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { createNotStartedTest } from '../../run/state/was-interrupted.ts';
 import {
   type ConcurrentComposeRules,
   ConcurrentComposeWatch,
@@ -35,7 +35,7 @@ export const awaitIdleProject = (
 ): Promise<IdleProject> =>
   awaitConcurrentCompose(context, project, {
     services: new Set([context.options.app, ...context.options.workers]),
-    ignores: createNotStartedTest(earlier),
+    ignores: createUnstartedPredicate(earlier),
   });
 
 /**

@@ -3,9 +3,12 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import type { RunContext } from '../../run/run-context.ts';
+import {
+  createInterruptionPredicate,
+  createUnstartedPredicate,
+} from '../../run/state/interruption-predicate.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { containerRecordOf, mayBeCrashing, type Rollout } from '../../run/state/rollout.ts';
-import { createInterruptionTest, createNotStartedTest } from '../../run/state/was-interrupted.ts';
 import { awaitConcurrentCompose } from './await-concurrent-compose.ts';
 
 /** Maximum time in ms for which a container may be down because a user is restarting it. */
@@ -33,7 +36,7 @@ export async function requireSameContainers(
   const services = new Set(moved.map(({ name }) => name));
   // The run does not wait for containers that were already abandoned when it began.
   const ignores = (container: Container) =>
-    createNotStartedTest(earlier)(container) || debris.some(({ id }) => id === container.id);
+    createUnstartedPredicate(earlier)(container) || debris.some(({ id }) => id === container.id);
   const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
   let at = 0;
   const look = () => {
@@ -63,7 +66,7 @@ export async function requireSameContainers(
       `${name} was ${isGone ? 'removed' : 'replaced'} by another process during the update`,
     );
   }
-  const interrupted = createInterruptionTest(earlier, leftovers);
+  const interrupted = createInterruptionPredicate(earlier, leftovers);
   const time = containers.some(mayBeCrashing) ? (await context.engine.getInfo()).SystemTime : null;
   const records = containers.map((each) => containerRecordOf(each, interrupted, Date.parse(String(time))));
   return { containers: records, observation: { found, requestedAt: at } };

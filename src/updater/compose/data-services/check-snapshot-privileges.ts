@@ -8,7 +8,7 @@ import {
   type HostPrivilege,
 } from '../../../engine/comparison/find-gained-privileges.ts';
 import type { ContainerSnapshot } from '../../../engine/containers/container-snapshot.ts';
-import { replaceContainerIds } from '../../../engine/containers/rebuild-container.ts';
+import { replaceContainerIds } from '../../../engine/containers/recreate-container.ts';
 import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { ContainerRecord } from '../../run/state/rollout.ts';

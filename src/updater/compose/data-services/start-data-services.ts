@@ -4,7 +4,7 @@ import { Compose } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { ContainerSnapshot } from '../../../engine/containers/container-snapshot.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
-import { rebuildContainer } from '../../../engine/containers/rebuild-container.ts';
+import { recreateContainer } from '../../../engine/containers/recreate-container.ts';
 import { findEngineError } from '../../../engine/http/engine-error.ts';
 import { type Container, containerNumberOf, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { toObject } from '../../../engine/objects/json.ts';
@@ -13,7 +13,7 @@ import type { DataContext } from '../../data/data-context.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { type ContainerRecord, serviceRecordsOf } from '../../run/state/rollout.ts';
+import { type ContainerRecord, serviceContainerRecordsOf } from '../../run/state/rollout.ts';
 import { awaitHealthyContainers } from '../health/await-healthy.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { checkSnapshotPrivileges } from './check-snapshot-privileges.ts';
@@ -81,7 +81,7 @@ export async function startDataServices(work: JournaledContext): Promise<void> {
 async function startService(work: JournaledContext, service: string): Promise<void> {
   const { engine, log, journal } = work;
   const { changeover } = journal.data;
-  const records = serviceRecordsOf(changeover, service).filter(({ runs }) => runs);
+  const records = serviceContainerRecordsOf(changeover, service).filter(({ runs }) => runs);
   for (let attempt = 1; records.length > 0; attempt++) {
     const { containers } = await listProjectContainers(engine, journal.data.project.name);
     const now = containers.filter((each) => serviceOf(each) === service);
@@ -195,7 +195,7 @@ async function rebuildMissingContainer(work: JournaledContext, record: Container
     const known = { project, ownId, siblings: [], successors: new Map() };
     await checkSnapshotPrivileges(work.engine, record, blueprint, known);
   }
-  return rebuildContainer(work.engine, blueprint, new Map());
+  return recreateContainer(work.engine, blueprint, new Map());
 }
 
 /**

@@ -28,7 +28,7 @@ export async function createDataContext({ engine, log, journal }: JournaledConte
 }
 
 /** Returns the running containers of all projects that use a provider's network, PID or IPC namespace. */
-export async function listNamespaceUsers(
+export async function listContainersInNamespaces(
   engine: Engine,
   providers: readonly { id: string }[],
 ): Promise<Container[]> {

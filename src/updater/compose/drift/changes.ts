@@ -11,7 +11,7 @@ import {
   type DriftDefinition,
   findDefinitionDifferences,
 } from './find-differences.ts';
-import { inlineConfigSection, type SettingPosition, type VariableResolver } from './setting-texts.ts';
+import { inlineConfigSection, type SettingPath, type VariableResolver } from './setting-texts.ts';
 
 /**
  * A running container's definition, and its definition after recreation. If the image is gone, `next` contains only
@@ -28,7 +28,7 @@ export interface DriftInput {
   surroundings: PrivilegeContext;
   /** Image references of the service's containers that differ from the reference in the files. */
   otherImages: readonly string[];
-  copies: readonly EditedCopy[];
+  copies: readonly EditedFileCopy[];
 }
 
 /** A change that recreating a service's containers would cause. */
@@ -38,14 +38,14 @@ export type DriftChange = { service: string } & (
   | { kind: 'image'; image: ImageMismatch }
   /** Compose would start the service without this config or secret, because no file sets its environment variable. */
   | { kind: 'unset'; of: 'configs' | 'secrets'; source: string; variable: string }
-  | ({ kind: 'copy' } & EditedCopy)
+  | ({ kind: 'copy' } & EditedFileCopy)
 );
 
 /**
  * A change, and the texts in the files that determine the changed setting. The texts are empty if no file mentions the
  * setting.
  */
-export type ChangeWithTexts = readonly [change: DriftChange, texts: readonly string[]];
+export type ChangeWithSettingTexts = readonly [change: DriftChange, texts: readonly string[]];
 
 /** A container's image reference, and the different reference of its service in the files. */
 export interface ImageMismatch {
@@ -59,7 +59,7 @@ export interface ImageMismatch {
 }
 
 /** A config or secret whose copy in the running container is missing or differs from the files. */
-export interface EditedCopy {
+export interface EditedFileCopy {
   of: 'configs' | 'secrets';
   source: string;
   isNew: boolean;
@@ -69,7 +69,7 @@ export interface EditedCopy {
  * Returns the position in the files of the setting that would change. Null if its text does not affect how the change
  * is classified.
  */
-export function changePositionOf(change: DriftChange): SettingPosition | null {
+export function settingPathOf(change: DriftChange): SettingPath | null {
   switch (change.kind) {
     case 'difference':
       return change.difference;

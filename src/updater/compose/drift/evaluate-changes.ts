@@ -2,7 +2,12 @@ import { parseImageReference } from '../../../core/compose/pins/image-reference.
 import { compareVersions } from '../../../core/release/compare-versions.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import { type ChangeWithTexts, changePositionOf, type DriftChange, type ImageMismatch } from './changes.ts';
+import {
+  type ChangeWithSettingTexts,
+  type DriftChange,
+  type ImageMismatch,
+  settingPathOf,
+} from './changes.ts';
 import type { DefinitionDifference, DefinitionMount } from './find-differences.ts';
 import {
   hasVariableDefault,
@@ -52,12 +57,12 @@ interface ChangeOrigin {
  * gained privilege, and a gained privilege over an edit that causes no loss.
  */
 export function evaluateDriftChanges(
-  changes: readonly ChangeWithTexts[],
+  changes: readonly ChangeWithSettingTexts[],
   { setTo, home }: { setTo: VariableResolver; home: string },
 ): DriftFinding[] {
   const judged = changes.flatMap(([change, texts]) => {
     const finding = evaluateChange(change, { texts, unset: listUnsetVariables(texts, setTo), home }, setTo);
-    const { section, item } = changePositionOf(change) ?? {};
+    const { section, item } = settingPathOf(change) ?? {};
     const place = JSON.stringify([change.service, section, item]);
     return finding === null ? [] : [{ finding, kind: change.kind, place }];
   });
@@ -78,7 +83,7 @@ function evaluateChange(
 ): DriftFinding | null {
   const { service } = change;
   const { unset, texts } = facts;
-  if (change.kind === 'difference') return evaluateDifference(service, change.difference, facts);
+  if (change.kind === 'difference') return evaluateDefinitionDifference(service, change.difference, facts);
   if (change.kind === 'image') return evaluateImageMismatch(service, { ...change.image, texts }, setTo);
   if (change.kind === 'gain') {
     const sentence = `${service}: ${change.right.name} would be granted`;
@@ -120,7 +125,7 @@ const formatUnsetVariables = (variables: readonly string[]): string =>
 const alwaysSetVariables = ['HOME', 'PWD'];
 
 /** Determines whether a difference is a loss, and which remedy helps (docs/contract.md 4.2). */
-export function evaluateDifference(
+export function evaluateDefinitionDifference(
   service: string,
   difference: DefinitionDifference,
   facts: ChangeOrigin,

@@ -23,14 +23,14 @@ import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { buildModelDefinition, buildPlannedDefinition, parseRunningDefinition } from './build-definitions.ts';
-import type { DriftInput, EditedCopy } from './changes.ts';
+import type { DriftInput, EditedFileCopy } from './changes.ts';
 import { type EngineDefaults, removedContainerName } from './engine-defaults.ts';
 import {
   envFilePathsOf,
   findSettingTexts,
   inlineConfigSection,
   isInEnvironment,
-  type SettingPosition,
+  type SettingPath,
   type VariableResolver,
 } from './setting-texts.ts';
 
@@ -88,7 +88,7 @@ export async function fetchDriftInput(
       next: buildPlannedDefinition({ ...planned, body }, now, { imageConfig: image, moreNetworks, defaults }),
     };
   });
-  const surroundings = await fetchRightsContext(engine, instance, replaced);
+  const surroundings = await fetchPrivilegeContext(engine, instance, replaced);
   return { service, replaced, surroundings, otherImages, copies };
 }
 
@@ -97,7 +97,7 @@ export async function fetchDriftInput(
  * whatever the model specifies.
  * @throws UpdateError engine-unavailable
  */
-export async function fetchRightsContext(
+export async function fetchPrivilegeContext(
   engine: Engine,
   { paths, project, model }: Pick<Installation, 'paths' | 'project' | 'model'>,
   replaced: readonly { now: ContainerDefinition; next: ContainerDefinition }[],
@@ -164,12 +164,12 @@ async function findEditedCopies(
   { model }: Installation,
   { name, containers: [container] }: DriftInput['service'],
   setTo: VariableResolver,
-): Promise<EditedCopy[]> {
+): Promise<EditedFileCopy[]> {
   const maxBytes = 1024 * 1024;
   const references = (['configs', 'secrets'] as const).flatMap((of) =>
     (model.services[name]?.[of] ?? []).map((reference) => ({ of, reference })),
   );
-  const found = references.map(async ({ of, reference }): Promise<EditedCopy[]> => {
+  const found = references.map(async ({ of, reference }): Promise<EditedFileCopy[]> => {
     const { source } = reference;
     const { content, environment } = model[of]?.[source] ?? {};
     // Compose's model escapes a dollar sign as `$$`.
@@ -233,7 +233,7 @@ async function nameSharedContainers(
  */
 export async function readSettingTexts(
   { compose, files }: Installation,
-  places: readonly { service: string; place: SettingPosition | null }[],
+  places: readonly { service: string; place: SettingPath | null }[],
 ): Promise<string[][]> {
   if (places.every(({ place }) => place === null)) return places.map(() => []);
   const written = await compose.readUninterpolatedModel();

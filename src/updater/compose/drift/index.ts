@@ -25,8 +25,8 @@ import { findGainedPrivileges } from '../../../engine/comparison/find-gained-pri
 import type { Log } from '../../run/log/run-log.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 import { buildModelDefinition } from './build-definitions.ts';
-import { changePositionOf, listDriftChanges } from './changes.ts';
-import { checkNetworkAndVolumeEdits } from './check-network-and-volume-edits.ts';
+import { listDriftChanges, settingPathOf } from './changes.ts';
+import { checkNetworkAndVolumeDrift } from './check-network-and-volume-drift.ts';
 import {
   type DriftFinding,
   evaluateDriftChanges,
@@ -36,10 +36,10 @@ import {
 import {
   fetchDriftInput,
   fetchEngineDefaults,
-  fetchRightsContext,
+  fetchPrivilegeContext,
   readSettingTexts,
 } from './fetch-drift-input.ts';
-import { requireProvidedVariables } from './require-provided-variables.ts';
+import { requireProviderVariables } from './require-provider-variables.ts';
 import type { VariableResolver } from './setting-texts.ts';
 
 /**
@@ -54,7 +54,7 @@ export async function checkDrift(
   instance: Installation,
   { ownId, accepted, planned }: { ownId: string; accepted: boolean; planned: ReadonlyMap<string, string> },
 ): Promise<void> {
-  checkNetworkAndVolumeEdits(instance, log);
+  checkNetworkAndVolumeDrift(instance, log);
   const services = replacedServicesOf(instance).filter(({ containers }) => containers.length > 0);
   for (const { name } of services.filter((service) => !instance.requests.has(service.name))) {
     log.warn(
@@ -67,10 +67,10 @@ export async function checkDrift(
     services.map((service) => fetchDriftInput(engine, instance, service, known)),
   );
   const changes = facts.flatMap((each) => listDriftChanges(instance.model, each, setTo));
-  const places = changes.map((change) => ({ service: change.service, place: changePositionOf(change) }));
+  const places = changes.map((change) => ({ service: change.service, place: settingPathOf(change) }));
   const texts = await readSettingTexts(instance, places);
   const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
-  requireProvidedVariables({ model: instance.model, services: replacedServicesOf(instance) }, written, {
+  requireProviderVariables({ model: instance.model, services: replacedServicesOf(instance) }, written, {
     planned,
     accepted,
   });
@@ -127,7 +127,7 @@ export async function describePrivilegeGains(
     const image = instance.imagesInUse.get(id ?? '');
     const defined = (of: ComposeModel) => buildModelDefinition(of, name, String(image?.config?.User ?? ''));
     const [now, next] = [defined(instance.model), defined(model)];
-    const surroundings = await fetchRightsContext(engine, { ...instance, model }, [{ now, next }]);
+    const surroundings = await fetchPrivilegeContext(engine, { ...instance, model }, [{ now, next }]);
     const gains = findGainedPrivileges(now, next, surroundings);
     const names = [...new Set(gains.map((gain) => gain.name))];
     return names.length === 0 ? [] : [`the release gives ${name} new privileges: ${names.join('; ')}`];

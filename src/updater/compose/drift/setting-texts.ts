@@ -5,7 +5,7 @@ import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 import { removeTrailingSlash } from './find-differences.ts';
 
 /** Position of a service's setting in the files. The item is `''` if the section has a single value. */
-export interface SettingPosition {
+export interface SettingPath {
   section: string;
   item: string;
 }
@@ -27,7 +27,7 @@ const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation',
 export function findSettingTexts(
   written: unknown,
   service: string,
-  { section, item }: SettingPosition,
+  { section, item }: SettingPath,
 ): string[] {
   const whole = toObject(written);
   if (section === inlineConfigSection) return listTexts(toObject(toObject(whole.configs)[item]).content);

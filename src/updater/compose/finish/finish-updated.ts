@@ -9,7 +9,7 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import { describeUserEdits } from '../../run/log/outcome-details.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
-import { type Rollout, serviceRecordsOf } from '../../run/state/rollout.ts';
+import { type Rollout, serviceContainerRecordsOf } from '../../run/state/rollout.ts';
 import { findUserEdits } from '../concurrent-changes/find-user-edits.ts';
 import { createDataContext } from '../data-services/stop-data-services.ts';
 import type { ReplacementContext } from '../replace/replacement.ts';
@@ -112,7 +112,7 @@ export interface UnusedImages {
  * are none.
  */
 export async function findUnusedImages(engine: Engine, changeover: Rollout): Promise<UnusedImages | null> {
-  const records = changeover.moved.flatMap(({ name }) => serviceRecordsOf(changeover, name));
+  const records = changeover.moved.flatMap(({ name }) => serviceContainerRecordsOf(changeover, name));
   const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));
   const found = await Promise.all(
     [...old].map(async ([id, reference]) => {

@@ -24,7 +24,7 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
       engine.listImages({ dangling: ['true'] }),
     ]);
     const used = new Set(containers.map(({ imageId }) => imageId));
-    for (const { references, bytes } of findOldImages(images.flat(), used, changeover)) {
+    for (const { references, bytes } of findUnusedRepositoryImages(images.flat(), used, changeover)) {
       // Without force, the engine refuses to remove an image that a container has started to use in the meantime.
       const removed: unknown[] = [];
       for (const reference of references)
@@ -42,7 +42,7 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
  * without references is included if the update has replaced it.
  * @param used - the ids of images that containers use
  */
-export function findOldImages(
+export function findUnusedRepositoryImages(
   images: Awaited<ReturnType<EngineApi['listImages']>>,
   used: ReadonlySet<string>,
   { moved, containers }: Pick<Rollout, 'moved' | 'containers'>,

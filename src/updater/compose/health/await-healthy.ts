@@ -1,7 +1,7 @@
 import { waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { listenForEvents } from '../../../engine/containers/container-events.ts';
+import { listenForContainerChanges } from '../../../engine/containers/container-events.ts';
 import { EngineError, findEngineError } from '../../../engine/http/engine-error.ts';
 import type { Container } from '../../../engine/objects/container.ts';
 import { collapseRepeatedLines } from '../../run/log/format-values.ts';
@@ -43,7 +43,7 @@ export async function awaitHealthyContainers(
 
 /** A filter for the events of the containers, and a function that inspects the services. */
 interface WatchTarget {
-  eventFilters: Parameters<typeof listenForEvents>[1];
+  eventFilters: Parameters<typeof listenForContainerChanges>[1];
   inspect: () => Promise<WatchedService[]>;
 }
 
@@ -59,7 +59,7 @@ export async function awaitHealthyServices(
   const beganAt = performance.now();
   const watch = new HealthEvaluator(rules, beganAt);
   const checks = new PodmanHealthChecks(engine);
-  const events = listenForEvents(engine, about);
+  const events = listenForContainerChanges(engine, about);
   const observe = async () => {
     const services = await look();
     const now = performance.now();

@@ -6,7 +6,7 @@ import { addFileSettings } from '../../run/options/settings-file.ts';
 import { type UpdateOptions, updateOptionsOf } from '../../run/options/update-options.ts';
 import { addArchiveTarget } from '../../run/release/expected-digests.ts';
 import type { InitialRunContext, RunContext } from '../../run/run-context.ts';
-import type { ProjectLocation } from './find-project/labelled-project.ts';
+import type { ProjectLocation } from './find-project/labeled-project.ts';
 
 const workerRole = 'worker';
 

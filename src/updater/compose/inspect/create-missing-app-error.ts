@@ -1,11 +1,11 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
-import { findLargestOriginGroup } from '../../../engine/comparison/find-unrelated-containers.ts';
+import { findLargestComposeOriginGroup } from '../../../engine/comparison/find-unrelated-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from './find-project/find-instance.ts';
-import { parseProjectLabels } from './find-project/labelled-project.ts';
+import { parseProjectLabels } from './find-project/labeled-project.ts';
 import { linkProjectPaths, readProject } from './project-files/read-project.ts';
 import { formatChoiceLines, type ServiceChoice, serviceChoicesOf } from './services/choices.ts';
 import { serviceImagesOf } from './services/related-services.ts';
@@ -50,7 +50,7 @@ async function choicesIn(
   { paths, location: place, specifiedContainer: told }: Found,
   containers: readonly Container[],
 ): Promise<ServiceChoice[]> {
-  const telling = told ?? lastRunningContainerOf(findLargestOriginGroup(containers, place.directory));
+  const telling = told ?? lastRunningContainerOf(findLargestComposeOriginGroup(containers, place.directory));
   if (telling === undefined) return [];
   const project = parseProjectLabels(telling, { place, containers });
   await linkProjectPaths(project, paths, log);

@@ -9,7 +9,7 @@ import type { CommandResult } from '../../../engine/cli/run-command.ts';
 import { finalNameOf } from '../../../engine/containers/project-containers.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
 import type { ContainerCreateRequest, DryRunResult, InstalledService } from './installation.ts';
-import { type RecordedWrite, startWriteRecorder, type WriteListener } from './recorder.ts';
+import { type RecordedWrite, type RecordedWriteListener, startWriteRecorder } from './recorder.ts';
 
 /**
  * Determines what `up` would do with these services if their images stayed the same. Compose rejects a project if it
@@ -137,7 +137,7 @@ async function recordCall(
  * Delays each response to a create request until the requests for all services have arrived, but at most by
  * `longestHoldMs`. Without the delay, compose would cancel the other services after the first failed request.
  */
-function createArrivalListener(expected: number): WriteListener {
+function createArrivalListener(expected: number): RecordedWriteListener {
   const came = new Set<string | undefined>();
   const all = Promise.withResolvers<void>();
   return async (write) => {

@@ -15,12 +15,12 @@ import { deferRejection } from '../../run/defer-rejection.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { buildRequestMaskRules } from '../../run/log/mask-rules.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import type { InterruptionTest } from '../../run/state/rollout.ts';
+import type { InterruptionPredicate } from '../../run/state/rollout.ts';
 import { workersOf } from './choose-workers.ts';
 import { createMissingAppError, lastRunningContainerOf } from './create-missing-app-error.ts';
 import { dryRunComposeUp } from './dry-run.ts';
 import type { FoundInstance } from './find-project/find-instance.ts';
-import { listOtherProjects, parseProjectLabels } from './find-project/labelled-project.ts';
+import { listOtherProjects, parseProjectLabels } from './find-project/labeled-project.ts';
 import {
   clusterComposeFileName,
   composeFileName,
@@ -43,7 +43,7 @@ import { findMigrations } from './services/migrations.ts';
 interface Found {
   /** Current containers of the project, without unrelated containers. */
   containers: readonly Container[];
-  wasInterrupted: InterruptionTest;
+  wasInterrupted: InterruptionPredicate;
   /** Called as soon as compose has resolved the project, while the dry run of `up` is still in progress. */
   onRead?: (project: InspectedProject) => void;
 }

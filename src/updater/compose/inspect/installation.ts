@@ -4,7 +4,7 @@ import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import type { HostPaths } from '../../../core/mounts/host-paths.ts';
 import type { Product } from '../../../core/names/product.ts';
-import type { Compose, ComposeModel, ComposeProject, ModelService } from '../../../engine/cli/compose.ts';
+import type { Compose, ComposeModel, ComposeProject, ComposeService } from '../../../engine/cli/compose.ts';
 import { type Container, type Image, serviceOf } from '../../../engine/objects/container.ts';
 import type { Json } from '../../../engine/objects/json.ts';
 
@@ -120,7 +120,7 @@ export function unreplacedContainersOf(installation: Installation): Container[] 
 }
 
 /** Returns the services that must complete before this service starts. */
-export const completionDependenciesOf = (service: ModelService | undefined): string[] =>
+export const completionDependenciesOf = (service: ComposeService | undefined): string[] =>
   Object.entries(service?.depends_on ?? {}).flatMap(([name, { condition }]) =>
     condition === 'service_completed_successfully' ? [name] : [],
   );

@@ -5,11 +5,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { recorderRejectionText } from '../../../engine/cli/create-compose-error.ts';
+import { dryRunRejectionText } from '../../../engine/cli/create-compose-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import type { EngineTarget } from '../../../engine/http/engine-target.ts';
+import type { EngineConnection } from '../../../engine/http/engine-connection.ts';
 import { createClientRequest } from '../../../engine/http/request.ts';
-import { type Json, parseObject } from '../../../engine/objects/json.ts';
+import { type Json, parseJsonOrNull } from '../../../engine/objects/json.ts';
 
 /** A recorded request that would have changed something. */
 export interface RecordedWrite {
@@ -36,7 +36,7 @@ export interface WriteRecorder {
  * Called after a write has been recorded. The response is sent once the promise resolves. The promise must never
  * reject.
  */
-export type WriteListener = (write: RecordedWrite) => Promise<void>;
+export type RecordedWriteListener = (write: RecordedWrite) => Promise<void>;
 
 /** Maximum size of a request body in bytes, larger than any container definition. */
 const longestBody = 16 * 1024 * 1024;
@@ -53,7 +53,7 @@ const ofConnection = new Set([
 /** Starts a recorder on a socket that only this user can access. */
 export async function startWriteRecorder(
   engine: Engine,
-  hold: WriteListener = async () => {},
+  hold: RecordedWriteListener = async () => {},
 ): Promise<WriteRecorder> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
   const path = join(directory, 'engine.sock');
@@ -79,7 +79,7 @@ export async function startWriteRecorder(
   };
 }
 
-function forwardRequest(target: EngineTarget, request: IncomingMessage, response: ServerResponse): void {
+function forwardRequest(target: EngineConnection, request: IncomingMessage, response: ServerResponse): void {
   const { method = 'GET', url = '/' } = request;
   // The engine ignores the body of a GET, so the body is not forwarded.
   request.resume();
@@ -107,7 +107,7 @@ const endToEnd = (headers: IncomingHttpHeaders, kept?: string): IncomingHttpHead
 function recordRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { writes, hold }: { writes: RecordedWrite[]; hold: WriteListener },
+  { writes, hold }: { writes: RecordedWrite[]; hold: RecordedWriteListener },
 ): void {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -122,7 +122,7 @@ function recordRequest(
       /^(?:\/v([\d.]+))?([^?]*)(.*)/.exec(request.url ?? '') ?? [];
     const asked = new URLSearchParams(query);
     const name = asked.get('name') ?? asked.get('fromImage') ?? '';
-    const body = parseObject(Buffer.concat(chunks).toString());
+    const body = parseJsonOrNull(Buffer.concat(chunks).toString());
     const write = { method: request.method ?? '', path, name, apiVersion, body };
     writes.push(write);
     void hold(write).then(() => {
@@ -149,7 +149,7 @@ const simulatedWrites: readonly [method: string, path: RegExp, status: number][]
 function simulatedResponseTo({ method, path, name, body }: RecordedWrite): [status: number, body?: Json] {
   const status = simulatedWrites.find(([verb, form]) => verb === method && form.test(path))?.[2];
   if (status === undefined)
-    return [500, { message: `${recorderRejectionText} ${method} ${path}${name && ` (${name})`}` }];
+    return [500, { message: `${dryRunRejectionText} ${method} ${path}${name && ` (${name})`}` }];
   if (status !== 201) return [status];
   // Imitates the engine's response after creating a network or a volume.
   if (/^\/networks\//.test(path)) return [status, { Id: '0'.repeat(64), Warning: '' }];

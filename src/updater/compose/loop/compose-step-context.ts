@@ -20,12 +20,12 @@ import type { Plan, PreparedPlan } from '../plan/prepared-plan.ts';
 import type { BackgroundPull } from '../pull/background-pull.ts';
 import type { UpAttempts } from '../replace/replace-service.ts';
 import type { JournaledContext, ReplacementContext } from '../replace/replacement.ts';
-import type { PendingStops } from '../rollback/list-restore-steps.ts';
+import type { KnownStopRequests } from '../rollback/list-restore-steps.ts';
 import type { RestoreContext } from '../rollback/restore-containers.ts';
 import { createRestoreStartCounter } from '../rollback/restore-data.ts';
 import type { PreviousFileTexts } from '../rollback/restore-files-and-tags.ts';
-import type { SavedData } from '../save/save-data.ts';
-import type { ComposeStepKind, ProcessFacts } from './next-step.ts';
+import type { DataSaveResult } from '../save/save-data.ts';
+import type { ComposeStepKind, UnjournaledRunState } from './next-step.ts';
 
 /** Time in ms for which a list of containers is reused. */
 const freshMs = 500;
@@ -40,7 +40,7 @@ interface UpdatePreparation {
   earlyModel: Promise<ComposeModel | null>;
   /** Check of the host, which may still be running. It must succeed before a container is stopped. */
   checked: Promise<void>;
-  earlyPull: BackgroundPull;
+  backgroundPull: BackgroundPull;
   /** Journal of the previous run; null if there was none. */
   earlier: JournalData | null;
   /** Unfinished containers of a killed compose command that existed when the run began. */
@@ -48,7 +48,7 @@ interface UpdatePreparation {
   prepared?: PreparedPlan;
   changeover?: Rollout;
   look?: ProjectObservation;
-  saved?: SavedData | null;
+  saved?: DataSaveResult | null;
 }
 
 export interface ComposeRunOptions {
@@ -156,7 +156,7 @@ export class ComposeStepContext {
       await this.journal.tryWrite({ started: true });
   }
 
-  get preparedChanges(): ProcessFacts['preparedChanges'] {
+  get preparedChanges(): UnjournaledRunState['preparedChanges'] {
     const { prepared, plan } = this.#preparation ?? {};
     if (!prepared) return 'nothing';
     if (hasNothingToUpdate(prepared)) return 'no change';
@@ -232,7 +232,7 @@ export class ComposeStepContext {
   }
 
   /** Returns the stops that are still in progress. The engine reports a container as running until it exits. */
-  pendingStops(): PendingStops {
+  pendingStops(): KnownStopRequests {
     return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };
   }
 

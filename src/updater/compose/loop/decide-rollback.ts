@@ -6,7 +6,7 @@ import { formatRestorePointTime, type SavedRestorePoint } from '../../data/resto
 import { createFailedOutcome, maskOutcome, type RunOutcome } from '../../run/log/run-outcome.ts';
 import { journalOutcomeFactsOf } from '../../run/state/journal.ts';
 import { hasNewVersionStarted } from '../../run/state/rollout.ts';
-import { isReplacing, openStateOf } from '../../run/state/run-state.ts';
+import { isReplacing, unfinishedStateOf } from '../../run/state/run-state.ts';
 import { findUserEdits } from '../concurrent-changes/find-user-edits.ts';
 import { createDataContext } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
@@ -168,7 +168,7 @@ export async function recordRollbackStart(
   { journal, log }: JournaledContext,
   ending: RunOutcome | null,
 ): Promise<void> {
-  const open = openStateOf(journal.data.state);
+  const open = unfinishedStateOf(journal.data.state);
   if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;
   const kept = ending && maskOutcome(log, ending);
   const failure = await journal.tryWrite({ state: { at: 'rolling-back', from: open.at, ending: kept } });

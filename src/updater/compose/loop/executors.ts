@@ -8,15 +8,15 @@ import { createDataContext, writeRestorePointState } from '../data-services/stop
 import { hasNothingToUpdate } from '../finish/finish-unchanged.ts';
 import { findUnusedImages } from '../finish/finish-updated.ts';
 import { ContainerStartTimes } from '../health/health-evaluator.ts';
-import { formatRunningVersion } from '../inspect/describe-installation.ts';
 import { replacedServicesOf } from '../inspect/installation.ts';
+import { formatRunningVersion } from '../inspect/log-installation.ts';
 import { planRollout } from '../plan/plan-rollout.ts';
-import { reachedVersionNameOf } from '../plan/version-sentences.ts';
+import { newVersionNameOf } from '../plan/version-sentences.ts';
 import { runPullPhase } from '../pull/run-pull-phase.ts';
 import { replaceService } from '../replace/replace-service.ts';
 import { runServiceToCompletion } from '../replace/run-service-to-completion.ts';
 import {
-  containerNamesOf,
+  formatContainerNames,
   removeLeftoverContainers,
   renameContainers,
   stopAndRemoveContainers,
@@ -29,7 +29,7 @@ import {
   restartDataServices,
   restoreData,
   stopCoveredServices,
-  throwJournalNotWritten,
+  throwJournalWriteError,
 } from '../rollback/restore-data.ts';
 import { restoreFilesAndTags } from '../rollback/restore-files-and-tags.ts';
 import { saveDataWhileRunning, saveDataWhileStopped } from '../save/save-data.ts';
@@ -52,7 +52,7 @@ const executors: Executors = {
   pull: async (_, { context, journal, preparation }) => {
     const pulling = runPullPhase(context, preparation.plan, { ...preparation, journal });
     preparation.prepared = await pulling.catch(async (error) => {
-      await preparation.earlyPull.cancel();
+      await preparation.backgroundPull.cancel();
       throw error;
     });
     // If there is nothing to change, no container is stopped, so the run does not wait for the check of the host.
@@ -60,7 +60,7 @@ const executors: Executors = {
     await preparation.checked;
     context.notifier.announceRun(
       formatRunningVersion(preparation.plan.installation),
-      reachedVersionNameOf(preparation.prepared),
+      newVersionNameOf(preparation.prepared),
     );
   },
   'copy-warm': async (_, { context, preparation: { plan } }) => {
@@ -105,7 +105,7 @@ const executors: Executors = {
   'remove-old': async ({ service, containers }, { lasting }) => {
     await stopAndRemoveContainers(lasting, containers);
     lasting.log.info(
-      `removed ${containerNamesOf(containers)}, because the release no longer has the service ${service}`,
+      `removed ${formatContainerNames(containers)}, because the release no longer has the service ${service}`,
     );
   },
   'await-healthy': async ({ service: name, dependent }, work) => {
@@ -132,12 +132,12 @@ const executors: Executors = {
   },
 
   'restore-data': (_, { lasting, startsWhileRestoring }) =>
-    restoreData(lasting, startsWhileRestoring).catch(throwJournalNotWritten),
+    restoreData(lasting, startsWhileRestoring).catch(throwJournalWriteError),
   'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.previousTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
     // If the run is interrupted after this line, the state `saved` makes the next run restore the data again.
-    await writeRestorePointState(journal, { state: 'saved' }).catch(throwJournalNotWritten);
+    await writeRestorePointState(journal, { state: 'saved' }).catch(throwJournalWriteError);
     work.restoreAgain([]);
     work.newVersionStarts += 1;
     if (work.newVersionStarts < maxNewVersionStarts) {

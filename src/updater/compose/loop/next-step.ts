@@ -6,10 +6,10 @@ import { hasNewVersionStarted } from '../../run/state/rollout.ts';
 import { isBeforeReplacing } from '../../run/state/run-state.ts';
 import { listReplaceSteps, type ReplaceStep } from '../replace/replace-steps.ts';
 import {
+  assignOldContainerIds,
   listRemovedContainers,
   listRestoreSteps,
   type RestoreStep,
-  replaceWithOldIds,
 } from '../rollback/list-restore-steps.ts';
 
 type UpdateStep =
@@ -51,7 +51,7 @@ export type ComposeStepKind = ComposeStep['kind'];
 export type StepOfKind<K extends ComposeStepKind> = Extract<ComposeStep, { kind: K }>;
 
 /** Facts known only to this process: they are neither in the journal nor reported by the engine. */
-export interface ProcessFacts {
+export interface UnjournaledRunState {
   /** Names of completed steps, as returned by `stepNameOf`. */
   done: ReadonlySet<string>;
   skippedSteps: ReadonlySet<ComposeStepKind>;
@@ -70,7 +70,7 @@ export interface ProcessFacts {
 export interface ComposeRunView {
   data: JournalData;
   now: ProjectContainers;
-  known: ProcessFacts;
+  known: UnjournaledRunState;
 }
 
 /** Identifies a step, so that a completed step is not executed again. */
@@ -91,7 +91,7 @@ export const planNextStep = (view: ComposeRunView, goal: RunGoal): NextStep<Comp
 const done = { kind: 'done' } as const;
 
 const isDoneOf =
-  (known: ProcessFacts) =>
+  (known: UnjournaledRunState) =>
   (step: ComposeStep): boolean =>
     known.done.has(stepNameOf(step)) || known.skippedSteps.has(step.kind);
 
@@ -156,7 +156,7 @@ function nextContainer({ data, now, known }: ComposeRunView): NextStep<ComposeSt
   const { successors, rebuilt, failures, idsBeforeRestore: before } = known;
   const endStops = { kind: 'end-stops' } as const;
   if (!known.done.has(stepNameOf(endStops))) return endStops;
-  const containers = replaceWithOldIds(now, successors);
+  const containers = assignOldContainerIds(now, successors);
   const started = new Set(
     changeover.containers.map(({ id }) => id).filter((id) => known.done.has(`start ${id}`)),
   );

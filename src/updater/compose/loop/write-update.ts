@@ -13,7 +13,7 @@ import type { PreparedPlan } from '../plan/prepared-plan.ts';
 import { updateTags } from '../pull/local-tags.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { prepareRollback } from '../save/prepare-rollback.ts';
-import type { SavedData } from '../save/save-data.ts';
+import type { DataSaveResult } from '../save/save-data.ts';
 
 /**
  * Runs the `write` phase: writes the files, sets the image tags that the pull has not set, and records everything that
@@ -22,7 +22,7 @@ import type { SavedData } from '../save/save-data.ts';
 export async function writeUpdate(
   context: JournaledContext,
   plan: PreparedPlan,
-  { changeover, saved }: { changeover: Rollout; saved: SavedData | null },
+  { changeover, saved }: { changeover: Rollout; saved: DataSaveResult | null },
 ): Promise<void> {
   const { journal } = context;
   const { installation, images } = plan;

@@ -11,7 +11,7 @@ import type { Plan } from './prepared-plan.ts';
  * Warns about running containers that are not updated, but share a namespace or data with an updated container, or
  * mount a file that the update edits.
  */
-export function affectedContainerWarningsOf(plan: Plan): string[] {
+export function findAffectedContainerWarnings(plan: Plan): string[] {
   const { installation } = plan;
   const { files, outsideContainers: outside } = installation;
   const updated = replacedServicesOf(installation).flatMap(({ containers }) => containers);
@@ -67,7 +67,7 @@ function findOtherFilesWarnings({ installation, updates }: Plan): string[] {
  * Finds addresses of updated containers that a reverse proxy may have cached. A container counts as a reverse proxy if
  * it is not updated, publishes a web port and shares a network with an updated container.
  */
-export function findCachedAddresses(installation: Installation) {
+export function findProxiedContainers(installation: Installation) {
   const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);
   const published = listContainersNotUpdated(installation).filter((each) => each.published.some(isWeb));
   return replacedServicesOf(installation).flatMap(({ containers }) =>

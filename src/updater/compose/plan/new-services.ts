@@ -1,7 +1,7 @@
 import { formatUpCommand } from '../../../core/command-line/compose-command.ts';
 import { isSamePublisher, parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
+import type { ComposeModel, ComposeService } from '../../../engine/cli/compose.ts';
 import { serviceOf } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { UpdatedService } from '../../run/state/rollout.ts';
@@ -13,7 +13,7 @@ import { completionDependenciesOf, type Installation, updatedServicesOf } from '
  */
 export function findMissingDependencies(installation: Installation, { services }: ComposeModel): string[] {
   const known = [...installation.exclude, ...installation.containers.map(serviceOf)];
-  const hasContainers = ({ deploy, scale, provider }: ModelService): boolean =>
+  const hasContainers = ({ deploy, scale, provider }: ComposeService): boolean =>
     (deploy?.replicas ?? scale ?? 1) > 0 && provider === undefined;
   const updated = updatedServicesOf(installation).map(({ name }) => name);
   const missing = new Set(updated);

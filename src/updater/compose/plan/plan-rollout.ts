@@ -1,5 +1,5 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
+import type { ComposeModel, ComposeService } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { ContainerRecord, Rollout, UpdatedService } from '../../run/state/rollout.ts';
@@ -10,15 +10,15 @@ import {
   replacedServicesOf,
   updatedServicesOf,
 } from '../inspect/installation.ts';
-import { affectedContainerWarningsOf, findCachedAddresses } from './affected-containers.ts';
+import { findAffectedContainerWarnings, findProxiedContainers } from './affected-containers.ts';
 import { describeNewService } from './new-services.ts';
 import type { PreparedPlan } from './prepared-plan.ts';
 import { findReleaseCommand } from './release/release-label.ts';
 import {
   describeRunningServices,
   findVersionWarnings,
+  newVersionNameOf,
   previousVersionNameOf,
-  reachedVersionNameOf,
 } from './version-sentences.ts';
 
 /**
@@ -62,10 +62,10 @@ export function planRollout(plan: PreparedPlan, containers: readonly ContainerRe
     words: {
       from: previousVersionNameOf(plan),
       goal: plan.to,
-      reached: reachedVersionNameOf(plan),
+      reached: newVersionNameOf(plan),
       runs: describeRunningServices(plan, stoppedWorkers),
-      warnings: [...findVersionWarnings(plan), ...affectedContainerWarningsOf(plan)],
-      addresses: findCachedAddresses(installation),
+      warnings: [...findVersionWarnings(plan), ...findAffectedContainerWarnings(plan)],
+      addresses: findProxiedContainers(installation),
       alsoMoved: plan.alsoMoved,
       newServices: plan.newServices,
       changedServices: plan.changedServices,
@@ -135,7 +135,7 @@ function findServicesToRestart(
   running: ReadonlySet<string>,
 ): string[] {
   const moved = new Set(replacedServicesOf(installation).map(nameOf));
-  const asks = ({ depends_on }: ModelService) =>
+  const asks = ({ depends_on }: ComposeService) =>
     Object.entries(depends_on ?? {}).some(([name, { restart }]) => restart === true && moved.has(name));
   return Object.keys(services).filter(
     (name) => !moved.has(name) && asks(services[name] ?? {}) && running.has(name),

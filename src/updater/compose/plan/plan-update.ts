@@ -10,12 +10,12 @@ import { versionLabel } from '../../../engine/objects/labels.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
 import { planRelease, type ReleasePlan, type ServiceUpdate } from '../../plan/release-plan.ts';
 import type { ReleaseRequest } from '../../run/options/update-options.ts';
-import { formatRunningVersion } from '../inspect/describe-installation.ts';
 import {
   type InspectedProject,
   releaseComposeFileNames,
   updatedServicesOf,
 } from '../inspect/installation.ts';
+import { formatRunningVersion } from '../inspect/log-installation.ts';
 import { hasContradictingLabel, listRunningVersions } from '../inspect/running-version.ts';
 
 /**

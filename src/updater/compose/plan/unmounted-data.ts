@@ -5,8 +5,8 @@
 import { join, relative } from 'node:path';
 import { stringify } from 'yaml';
 import { isWithin } from '../../../core/mounts/host-paths.ts';
-import type { ComposeModel, ModelMount } from '../../../engine/cli/compose.ts';
-import { cleanPath } from '../../../engine/containers/container-snapshot.ts';
+import type { ComposeModel, ComposeMount } from '../../../engine/cli/compose.ts';
+import { normalizeContainerPath } from '../../../engine/containers/container-snapshot.ts';
 import {
   type Container,
   type Image,
@@ -41,8 +41,10 @@ export function findUnmountedData(plan: PreparedPlan, service: string, image: Im
     ...[...containers, ...outside].filter(({ name }) => from.includes(`container:${name}`)),
   ];
   const provided = providers.flatMap(({ mounts }) => mounts.map(({ destination }) => destination));
-  const mounted = new Map(volumes?.map(({ target, source = '' }) => [cleanPath(target), source]));
-  const inMemory = [tmpfs ?? []].flat().map((entry) => cleanPath(entry.replace(/:.*/s, '')));
+  const mounted = new Map(
+    volumes?.map(({ target, source = '' }) => [normalizeContainerPath(target), source]),
+  );
+  const inMemory = [tmpfs ?? []].flat().map((entry) => normalizeContainerPath(entry.replace(/:.*/s, '')));
   const named = [...mounted.values()].map((source) => plan.model.volumes?.[source]?.name);
   const declared = declaredPaths(image);
   return containers.flatMap((container) => {
@@ -50,10 +52,10 @@ export function findUnmountedData(plan: PreparedPlan, service: string, image: Im
     const data = container.storage.filter((mount) => isSavableMount(mount, composeAndEnvPathsOf(project)));
     const known = [
       ...[...mounted.keys(), ...inMemory, ...provided],
-      ...declaredPaths(imagesInUse.get(container.imageId)).map(cleanPath),
+      ...declaredPaths(imagesInUse.get(container.imageId)).map(normalizeContainerPath),
       ...data.filter(isAnonymousVolume).map(({ destination }) => destination),
     ];
-    const added = declared.map(cleanPath).filter((path) => !known.includes(path));
+    const added = declared.map(normalizeContainerPath).filter((path) => !known.includes(path));
     return data.flatMap((mount): UnmountedData[] => {
       const { source, destination: path } = mount;
       const inFile = mounted.get(path);
@@ -91,7 +93,7 @@ export function formatMountLines(
   existing: ReadonlySet<string>,
   model: ComposeModel,
 ): string[] {
-  const services = new Map<string, { volumes: ModelMount[] }>();
+  const services = new Map<string, { volumes: ComposeMount[] }>();
   let volumes: ComposeModel['volumes'];
   for (const { container, mount, isDetached, newPaths } of left) {
     const service = serviceOf(container);

@@ -2,7 +2,7 @@ import { compareSharedVersionNumbers } from '../../../core/release/compare-versi
 import { isNumberedTag, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
-import { labelledVersionOf } from '../../plan/release-plan.ts';
+import { labeledVersionOf } from '../../plan/release-plan.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Plan, PreparedPlan } from './prepared-plan.ts';
 
@@ -28,7 +28,7 @@ function hasStaleVersionLabel({ app, installation, images, version }: PreparedPl
 /**
  * Returns the version of the app after the update. For a floating tag, this is the tag and the version of its image.
  */
-export const reachedVersionNameOf = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
+export const newVersionNameOf = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
 
 function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | null): string {
   const { to, prefix } = plan;
@@ -82,5 +82,5 @@ const runs = ([what, updates]: [string, ServiceUpdate[]]): string =>
 
 function versionOf(update: ServiceUpdate, { references, images }: PreparedPlan): string | null {
   const { service: name, to } = update;
-  return labelledVersionOf(update, images.get(references.get(name) ?? to) ?? images.get(to));
+  return labeledVersionOf(update, images.get(references.get(name) ?? to) ?? images.get(to));
 }

@@ -24,7 +24,7 @@ import type { Plan, PreparedPlan } from '../plan/prepared-plan.ts';
 import { checkImagePlatforms } from '../plan/release/check-image-platforms.ts';
 import {
   createMissingVariablesError,
-  findEmptyVariables,
+  findEmptyVariableWarnings,
   requireSecretValues,
 } from '../plan/release/missing-variables.ts';
 import type { ReleaseFileUpdate } from '../plan/release/plan-release-file-updates.ts';
@@ -97,7 +97,7 @@ export async function preparePlan(
   log.addMaskRules(() => buildModelMaskRules(model));
   const platforms = checkImagePlatforms(plan, model, images);
   if (installation.kind === 'generated') requireSecretValues(installation, draft, model);
-  const empty = findEmptyVariables(installation, draft, taken.texts);
+  const empty = findEmptyVariableWarnings(installation, draft, taken.texts);
   const hashedNetworks = await findRecreatedNetworks(engine, installation, model);
   const planned = createPreparedPlan(plan, {
     draft,

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { filesLabelOf, type Product } from '../../../core/names/product.ts';
+import { type Product, releaseFilesLabelOf } from '../../../core/names/product.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
 import {
   type ContainerFile,
-  type NoFileReason,
   readContainerFile,
+  type UnreadableFileReason,
 } from '../../../engine/containers/container-file.ts';
 import { createHelperContainer, removeHelperContainer } from '../../../engine/containers/helper-container.ts';
 import type { Image } from '../../../engine/objects/container.ts';
 import { type Installation, isGeneratedComposeFile } from '../inspect/installation.ts';
 import {
-  listRequiredReleaseFiles,
+  listUsedReleaseComposeFiles,
   planReleaseFileUpdates,
   type ReleaseComposeTexts,
 } from '../plan/release/plan-release-file-updates.ts';
@@ -21,7 +21,7 @@ const maxBytes = 1024 * 1024;
 
 /** Returns the directory in the image that contains the release's compose files. */
 export const releaseDirectoryOf = (labels: Readonly<Record<string, string>>, product: Product): string =>
-  labels[filesLabelOf(product)] || product.releaseDirectory;
+  labels[releaseFilesLabelOf(product)] || product.releaseDirectory;
 
 /** Reads a release's compose files from its image, and plans which files they overwrite. */
 export async function readReleaseFileUpdates(
@@ -31,7 +31,7 @@ export async function readReleaseFileUpdates(
   { backup, proven = new Map() }: { backup: string; proven?: ReadonlyMap<string, string> | undefined },
 ): Promise<ReturnType<typeof planReleaseFileUpdates>> {
   const { app, imagesInUse } = installation;
-  const wanted = listRequiredReleaseFiles(installation);
+  const wanted = listUsedReleaseComposeFiles(installation);
   const fresh = await readReleaseFiles(engine, image, wanted, installation);
   requireVerifiedFiles(fresh, proven);
   const running = app.containers.at(-1);
@@ -87,7 +87,7 @@ async function readReleaseFiles(
   }
 }
 
-function releaseText(file: ContainerFile | NoFileReason, name: string, product: Product): string {
+function releaseText(file: ContainerFile | UnreadableFileReason, name: string, product: Product): string {
   if (typeof file === 'string') {
     const what = file === 'too-big' ? 'larger than 1 MiB' : 'not a regular file';
     throw new UpdateError('release-file', `the release's ${name} is ${what}`);

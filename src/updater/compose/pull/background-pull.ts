@@ -28,7 +28,7 @@ export class BackgroundPull {
   /**
    * Begins to pull the images, if they can be pulled in the background. The update may still be refused; the pull is
    * then cancelled.
-   * @param fits - result of `checkDiskSpace`, which rejects if the images do not fit on the disk
+   * @param fits - result of `requireSpaceToPull`, which rejects if the images do not fit on the disk
    */
   begin(project: InspectedProject, updates: readonly ServiceUpdate[], fits: Promise<void>): void {
     const { engine, options } = this.#context;

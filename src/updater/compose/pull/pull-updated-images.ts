@@ -16,7 +16,7 @@ import { findFailedImages } from './find-failed-images.ts';
 import { loadImages } from './load/load-images.ts';
 import { findLocalImages, type PreviousTag, readPreviousTags, untagImages } from './local-tags.ts';
 import { pullImages } from './pull-images.ts';
-import { requireKnownDigests, requireVerifiedImages, serviceNameOf } from './require-verified.ts';
+import { requireKnownDigests, requireVerifiedImages, serviceOfImageKey } from './require-verified.ts';
 
 /** Images that tags pointed to before the pull, recorded so that the tags can be restored. */
 export interface TagJournal {
@@ -31,7 +31,7 @@ interface PullSettings {
   journal: TagJournal | null;
   /** Whether local tags must not change yet. A new image whose tag already exists locally is then pulled by digest. */
   shouldKeepTags: boolean;
-  earlyPull?: BackgroundPull | undefined;
+  backgroundPull?: BackgroundPull | undefined;
 }
 
 const referencesOf = (updates: readonly ServiceUpdate[]): ReadonlyMap<string, string> =>
@@ -92,14 +92,14 @@ async function pullOrLoadImages(
     named,
     percent,
   }: { wanted: ReadonlyMap<string, string>; named: ReadonlyMap<string, string>; percent: boolean },
-  { deadline, journal, shouldKeepTags: keepTags, earlyPull }: PullSettings,
+  { deadline, journal, shouldKeepTags: keepTags, backgroundPull }: PullSettings,
 ): Promise<Map<string, Image>> {
   const { engine, log, options } = context;
   const isLoaded = options.proof.archive !== null;
   const forms =
     keepTags && !isLoaded ? await resolvePullReferences(context, wanted.values()) : new Map<string, string>();
   if (isLoaded) await loadArchivedImages(context, wanted, { expected, platform, deadline });
-  else if (wanted.size > 0 && !(await earlyPull?.awaitImages(wanted, log)))
+  else if (wanted.size > 0 && !(await backgroundPull?.awaitImages(wanted, log)))
     await pullImages(context, compose, replaceReferences(wanted, forms), {
       deadline,
       platform,
@@ -142,7 +142,7 @@ async function loadArchivedImages(
   const loaded = await loadImages(context, missing, { from: archive, expected, ...how });
   for (const [service, reference] of missing) {
     if (loaded.has(reference) || local.has(reference)) continue;
-    const message = `the image ${reference} used by ${serviceNameOf(service)} is neither in ${archive} nor on this machine`;
+    const message = `the image ${reference} used by ${serviceOfImageKey(service)} is neither in ${archive} nor on this machine`;
     const advice = 'Load the image with docker load or pull it once, then run {command} again.';
     throw new UpdateError('pull-unknown', message, { advice });
   }
@@ -208,7 +208,7 @@ export async function findMountedImages(
  * @param key - a service, or a mounted image such as `app.volume0`
  */
 export const shouldVerifyImage = (key: string, to: string, updates: readonly ServiceUpdate[]): boolean =>
-  serviceNameOf(key) === key ? updates.some(({ service }) => service === key) : isOfRelease(to, updates);
+  serviceOfImageKey(key) === key ? updates.some(({ service }) => service === key) : isOfRelease(to, updates);
 
 /** Whether a mounted image has the same publisher and tag as an updated image. */
 const isOfRelease = (source: string, updates: readonly ServiceUpdate[]): boolean =>

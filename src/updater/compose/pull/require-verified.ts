@@ -26,7 +26,7 @@ export function requireVerifiedImages(
       is === undefined
         ? `missing; the verified image is ${verified}`
         : `${is} instead of the verified ${verified}`;
-    throw new UpdateError('not-proven', `the image ${to} used by ${serviceNameOf(service)} is ${state}`);
+    throw new UpdateError('not-proven', `the image ${to} used by ${serviceOfImageKey(service)} is ${state}`);
   }
 }
 
@@ -41,13 +41,13 @@ export function requireKnownDigests(
 ): void {
   for (const [service, to] of named) {
     if (findVerifiedDigests(service, to, expected).size > 0) continue;
-    const message = `the image ${to} used by ${serviceNameOf(service)} is not part of a verified release`;
+    const message = `the image ${to} used by ${serviceOfImageKey(service)} is not part of a verified release`;
     throw new UpdateError('not-proven', message);
   }
 }
 
 /** Returns the service in a key, such as `app` in `app.volume0`, the key of an image that `app` mounts. */
-export const serviceNameOf = (key: string): string => key.replace(/\.volume\d+$/, '');
+export const serviceOfImageKey = (key: string): string => key.replace(/\.volume\d+$/, '');
 
 /** Returns the digests that are verified for a service, or for the repository of its image. */
 export function findVerifiedDigests(

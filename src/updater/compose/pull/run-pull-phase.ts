@@ -1,7 +1,7 @@
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { requireNoUnmountedData } from '../checks/check-volumes.ts';
+import { requireNoDataLoss } from '../checks/check-volumes.ts';
 import { runPreflight } from '../checks/run-preflight.ts';
 import type { Plan, PreparedPlan } from '../plan/prepared-plan.ts';
 import { preparePlan } from '../prepare/prepare-plan.ts';
@@ -19,7 +19,7 @@ interface PullInputs {
   earlyModel: Promise<ComposeModel | null>;
   /** Null for a prefetch, which must not change local tags. */
   journal: TagJournal | null;
-  earlyPull?: BackgroundPull;
+  backgroundPull?: BackgroundPull;
 }
 
 /**
@@ -29,7 +29,7 @@ interface PullInputs {
 export async function runPullPhase(
   context: RunContext,
   plan: Plan,
-  { earlyModel: early, journal, earlyPull }: PullInputs,
+  { earlyModel: early, journal, backgroundPull }: PullInputs,
 ): Promise<PreparedPlan> {
   const { installation, updates, expected } = plan;
   const { engine, options, log } = context;
@@ -41,7 +41,7 @@ export async function runPullPhase(
     deadline,
     journal,
     shouldKeepTags: keepTags,
-    earlyPull,
+    backgroundPull,
   });
   const backup =
     journal === null ? `${stateDirectoryName}/backup` : `${stateDirectoryName}/backup/${journal.data.run}`;
@@ -62,7 +62,7 @@ export async function runPullPhase(
   await pullHookImages(context, installation, model, { names, deadline });
   for (const warning of prepared.laterWarnings) log.warn(warning);
   const result = { ...prepared, images: new Map([...images, ...more]) };
-  await requireNoUnmountedData(engine, result);
+  await requireNoDataLoss(engine, result);
   if (journal !== null) await runPreflight(context, result);
   return result;
 }

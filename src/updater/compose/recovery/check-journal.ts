@@ -6,7 +6,7 @@ import { composeLabels } from '../../../engine/objects/labels.ts';
 import { type JournalData, journalFileName } from '../../run/state/journal.ts';
 import { restorePointsDirectoryOf, stateDirectoryOf } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
-import { parseLabelPaths } from '../inspect/find-project/labelled-project.ts';
+import { parseLabelPaths } from '../inspect/find-project/labeled-project.ts';
 
 // The directory's owner and root can write the journal. They can also write backups, and therefore change compose
 // files. These checks ensure that a forged journal has no more power than a changed compose file.

@@ -7,7 +7,7 @@ import {
 } from '../../../engine/comparison/same-image.ts';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { isPreviousContainer, type Rollout, serviceRecordsOf } from '../../run/state/rollout.ts';
+import { isPreviousContainer, type Rollout, serviceContainerRecordsOf } from '../../run/state/rollout.ts';
 import { isBeforeReplacing, rollbackOf, stageOf } from '../../run/state/run-state.ts';
 
 /** Current state of the files, containers and images that the previous run worked on. */
@@ -60,7 +60,7 @@ function couldBeFromRun(changeover: Rollout, container: Container, goingBack: bo
   const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
   if (!moved || isPreviousContainer(changeover, container)) return true;
   if (isContainerOfImage(container, moved.image)) return true;
-  const isOfOldImage = serviceRecordsOf(changeover, moved.name).some((record) =>
+  const isOfOldImage = serviceContainerRecordsOf(changeover, moved.name).some((record) =>
     hasSameImage(record, container),
   );
   return (moved.image === null || goingBack) && isOfOldImage;

@@ -12,7 +12,7 @@ import { resolveRestorePointsDirectory } from '../../data/restore-point.ts';
 import { buildRequestMaskRules } from '../../run/log/mask-rules.ts';
 import { isSameRequest } from '../../run/options/update-options.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { attemptFieldsOf, type JournalData } from '../../run/state/journal.ts';
+import { type JournalData, nextAttemptFieldsOf } from '../../run/state/journal.ts';
 import { hasNewVersionStarted } from '../../run/state/rollout.ts';
 import { runNamePattern } from '../../run/state/run-names.ts';
 import { backupDirectoryOf } from '../../run/state/state-directory.ts';
@@ -78,7 +78,7 @@ export async function gatherPreviousRunFacts(
     checkJournalFiles(data, await listProjectPaths(project, paths), place.mountedAt);
   }
   const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
-  const { attempt } = attemptFieldsOf(data);
+  const { attempt } = nextAttemptFieldsOf(data);
   // The starts of another updater container count only if it was interrupted too often and the new version has started:
   // the new version would then interrupt this container as well.
   const isCounted = isOwn || (attempt > maxUpdaterStarts && (data.started || isNewThere));

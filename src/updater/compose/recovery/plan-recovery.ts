@@ -26,7 +26,7 @@ export interface PreviousRunFacts {
   canRollBack: boolean;
 }
 
-export type RecoveryStep =
+export type RecoveryAction =
   | { kind: 'start-over' }
   /** Files or containers were changed after the run, so nothing is undone. */
   | { kind: 'leave'; because: string }
@@ -51,7 +51,7 @@ type ActionAfterUndo =
   | { kind: 'give-up' };
 
 /** Decides how to recover from an interrupted run (docs/contract.md 5.4). Changes nothing. */
-export function planRecovery(data: JournalData, now: PreviousRunFacts): RecoveryStep {
+export function planRecovery(data: JournalData, now: PreviousRunFacts): RecoveryAction {
   if (now.externalChange !== null) return { kind: 'leave', because: now.externalChange };
   // A run with the outcome `broken` requires manual action, so it is not resumed automatically.
   if (!hasMixedVersions(data)) return { kind: 'start-over' };

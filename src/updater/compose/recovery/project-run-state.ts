@@ -9,9 +9,9 @@ import {
   wasAppStopped,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
-import { formatRunningVersion } from '../inspect/describe-installation.ts';
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
 import { type Installation, unreplacedContainersOf, updatedServicesOf } from '../inspect/installation.ts';
+import { formatRunningVersion } from '../inspect/log-installation.ts';
 import { findMajorChangeWarnings } from '../inspect/services/major-changes.ts';
 
 /** Instance that a run updates, and the lock that excludes other updaters. */

@@ -8,13 +8,13 @@ import type { RunContext } from '../../run/run-context.ts';
 import { runSteps } from '../../run/run-steps.ts';
 import type { RecoveryResult } from '../../run/run-update.ts';
 import {
-  attemptFieldsOf,
   formatPendingMessage,
   isPending,
   Journal,
   type JournalData,
   journalOutcomeFactsOf,
   moveJournalToBackup,
+  nextAttemptFieldsOf,
   readJournal,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
@@ -22,9 +22,9 @@ import type { Rollout } from '../../run/state/rollout.ts';
 import {
   isBeforeReplacing,
   loggedPhaseOf,
-  openStateOf,
   rollbackOf,
   runOutcomeOf,
+  unfinishedStateOf,
 } from '../../run/state/run-state.ts';
 import { logFileName } from '../../run/state/state-directory.ts';
 import { startDataServices } from '../data-services/start-data-services.ts';
@@ -32,7 +32,7 @@ import { ComposeRun } from '../loop/compose-run.ts';
 import { createRestorePointRollbackError, recordRollbackStart } from '../loop/decide-rollback.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { beginRollbackWithData, openRestorePointRecord } from '../rollback/restore-data.ts';
-import { dropRestorePoint } from '../save/save-data.ts';
+import { discardRunRestorePoint } from '../save/save-data.ts';
 import { gatherPreviousRunFacts } from './gather-previous-run.ts';
 import { maxUpdaterStarts, planRecovery } from './plan-recovery.ts';
 import type { LockedInstance, ProjectRunState } from './project-run-state.ts';
@@ -65,11 +65,11 @@ export async function recoverPreviousRun(
     await journal.tryWrite({
       files,
       containerId: instance.own.id,
-      ...attemptFieldsOf(data),
+      ...nextAttemptFieldsOf(data),
       attempt: facts.attempt,
       // A `roll-back` keeps the outcome in the journal, so that a crash stays recorded if this run is killed before the
       // rollback begins.
-      ...(step.kind !== 'roll-back' && { state: openStateOf(data.state) ?? data.state }),
+      ...(step.kind !== 'roll-back' && { state: unfinishedStateOf(data.state) ?? data.state }),
     });
   }
   const over = { data, stands: false };
@@ -85,7 +85,7 @@ export async function recoverPreviousRun(
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
         await runSteps(run, 'rollback', log).catch(createWarningLogger(log));
-        if (data.point?.state !== 'saved') await dropRestorePoint(work);
+        if (data.point?.state !== 'saved') await discardRunRestorePoint(work);
       }
       const place = await moveJournalToBackup(lock.state, data);
       log.warn(

@@ -5,7 +5,7 @@ import {
   isServiceUpdated,
   type Rollout,
   requiredContainerCountOf,
-  serviceRecordsOf,
+  serviceContainerRecordsOf,
   shouldRunContainer,
   shouldStayStopped,
   type UpdatedService,
@@ -82,7 +82,7 @@ export function listReplaceSteps(
   const isStoppedFirst = ({ isApp, follows, runsOnce }: UpdatedService) => !isApp && !follows && !runsOnce;
   const starts = (moved: UpdatedService) =>
     moved.added !== undefined ||
-    serviceRecordsOf(changeover, moved.name).some((record) => shouldRunContainer(moved, record));
+    serviceContainerRecordsOf(changeover, moved.name).some((record) => shouldRunContainer(moved, record));
   const awaitThose = (moved: UpdatedService, which: (service: string) => boolean) => {
     if (moved.follows || !(starts(moved) || moved.runsOnce)) return;
     for (const service of moved.awaits.filter(which))

@@ -14,7 +14,7 @@ export async function stopContainers(
   { words = '', graces }: { words?: string; graces?: ReadonlyMap<string, number> } = {},
 ): Promise<void> {
   const ids = containers.map(({ id }) => id);
-  const sentence = `waiting for ${containerNamesOf(containers)} to stop${words}`;
+  const sentence = `waiting for ${formatContainerNames(containers)} to stop${words}`;
   await awaitWithHeartbeat(log, sentence, engine.stopContainers(ids, graces));
 }
 
@@ -35,7 +35,7 @@ export async function removeLeftoverContainers(
   if (leftovers.length === 0) return;
   await engine.removeContainers(leftovers.map(({ id }) => id));
   log.info(
-    `removed leftover containers of an interrupted docker compose command: ${containerNamesOf(leftovers)}`,
+    `removed leftover containers of an interrupted docker compose command: ${formatContainerNames(leftovers)}`,
   );
 }
 
@@ -79,9 +79,9 @@ export async function startContainers(
   }
   if (started.length === 0) return;
   log.warn(
-    `started ${containerNamesOf(started)}, because another docker compose command was interrupted before it could do so`,
+    `started ${formatContainerNames(started)}, because another docker compose command was interrupted before it could do so`,
   );
 }
 
-export const containerNamesOf = (containers: readonly { name: string }[]): string =>
+export const formatContainerNames = (containers: readonly { name: string }[]): string =>
   containers.map(({ name }) => name).join(', ');

@@ -64,7 +64,7 @@ export function describeRestorePoint(
   const left = [...excluded, ...outside.map((host) => `the database on ${host}`)];
   const listed = (names: readonly string[], sentence: string, after = '') =>
     names.length > 0 ? [`${sentence}: ${joinWithAnd(names)}${after}`] : [];
-  const downtime = `${[name, ...services].join(', ')} will be unavailable for ${formatTimeEstimate(seconds)}`;
+  const downtime = `${[name, ...services].join(', ')} will be unavailable for ${formatDurationEstimate(seconds)}`;
   return [
     `the restore point will contain ${joinWithAnd(saved) || 'no data, because no covered service has a writable mount'}`,
     ...listed(left, 'excluded from the restore point and therefore not restored by a rollback'),
@@ -82,7 +82,7 @@ export function describeRestorePoint(
 }
 
 /** Formats an estimate, such as `about 12 s`, `3 to 20 s` or `2 to 15 min`. */
-export function formatTimeEstimate([least, most]: DurationEstimate): string {
+export function formatDurationEstimate([least, most]: DurationEstimate): string {
   const unit = most > 180 ? 'min' : 's';
   const [from, to] = [least, most].map((each) => Math.max(Math.ceil(unit === 'min' ? each / 60 : each), 1));
   return from === to ? `about ${to} ${unit}` : `${from} to ${to} ${unit}`;
@@ -97,14 +97,14 @@ const longDowntimeSeconds = 15 * 60;
  * @param name - the name of the product
  * @throws UpdateError data-unsupported if even the shortest estimate exceeds the limit
  */
-export function checkDowntime(
+export function checkDowntimeEstimate(
   { point, seconds }: Pick<RestorePointSurvey, 'point' | 'seconds'>,
   limit: number | null,
   name: string,
 ): string[] {
   const [least, most] = seconds;
   if (point.mounts.length === 0 || most <= (limit ?? longDowntimeSeconds)) return [];
-  const sentence = `${name} is expected to be unavailable for ${formatTimeEstimate(seconds)} while the data is saved`;
+  const sentence = `${name} is expected to be unavailable for ${formatDurationEstimate(seconds)} while the data is saved`;
   if (limit === null) return [`${sentence}; use --max-downtime to set a limit`];
   const message = `${sentence}, but --max-downtime allows ${limit} s`;
   if (least <= limit) return [message];

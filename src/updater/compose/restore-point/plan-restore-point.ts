@@ -15,7 +15,7 @@ import {
   formatRestorePoint,
   isCompleteRestorePoint,
   isUsedRestorePoint,
-  readRestorePoint,
+  readRestorePointRecord,
   resolveRestorePointsDirectory,
   type SavedRestorePoint,
 } from '../../data/restore-point.ts';
@@ -25,7 +25,11 @@ import type { RunContext } from '../../run/run-context.ts';
 import { restorePointsDirectoryOf } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
 import { composeAndEnvPathsOf, type Installation, replacedServicesOf } from '../inspect/installation.ts';
-import { checkDowntime, describeRestorePoint, findDependentContainers } from './describe-restore-point.ts';
+import {
+  checkDowntimeEstimate,
+  describeRestorePoint,
+  findDependentContainers,
+} from './describe-restore-point.ts';
 
 /**
  * Plans which data the restore point contains, checks that it can be saved, and logs the result. If no restore point
@@ -95,7 +99,7 @@ export async function planRestorePoint(
         : `${formatRestorePoint(point)} will be removed after this update succeeds`,
     );
   }
-  const tooLong = checkDowntime(surveyed, options.data.maxDowntimeSeconds, options.product.name);
+  const tooLong = checkDowntimeEstimate(surveyed, options.data.maxDowntimeSeconds, options.product.name);
   for (const warning of [...surveyed.warnings, ...tooLong]) log.warn(warning);
   return surveyed.point;
 }
@@ -111,7 +115,7 @@ async function readEarlierRestorePoints(
   const earlier: SavedRestorePoint[] = [];
   const used = new Set<SavedRestorePoint>();
   for (const place of await findRestorePoints(directory, project)) {
-    const point = await readRestorePoint(place).catch(() => null);
+    const point = await readRestorePointRecord(place).catch(() => null);
     if (point === null || !isCompleteRestorePoint(point)) continue;
     earlier.push(point);
     if (await isUsedRestorePoint(place)) used.add(point);

@@ -1,5 +1,8 @@
 import { hasSameImage } from '../../../engine/comparison/same-image.ts';
-import { type ContainerSnapshot, cleanPath } from '../../../engine/containers/container-snapshot.ts';
+import {
+  type ContainerSnapshot,
+  normalizeContainerPath,
+} from '../../../engine/containers/container-snapshot.ts';
 import { type Container, isUp } from '../../../engine/objects/container.ts';
 import type { Json } from '../../../engine/objects/json.ts';
 import type { ContainerRecord } from '../../run/state/rollout.ts';
@@ -50,5 +53,6 @@ function listMountsWithSource({ Binds, Mounts }: Json): { source: string; target
 /** A bind is identified by the requested path, a volume by its name. */
 const hasMount = ({ mounts, requestedMounts }: Container, source: string, target: string): boolean =>
   [...mounts, ...requestedMounts].some(
-    (mount) => mount.source === source && cleanPath(mount.destination) === cleanPath(target),
+    (mount) =>
+      mount.source === source && normalizeContainerPath(mount.destination) === normalizeContainerPath(target),
   );

@@ -5,7 +5,7 @@ import {
   type ContainerRecord,
   isPreviousContainer,
   type Rollout,
-  serviceRecordsOf,
+  serviceContainerRecordsOf,
 } from '../../run/state/rollout.ts';
 
 export type RestoreStep =
@@ -55,7 +55,7 @@ export function listRestoreSteps(
   let isAnyStarted = false;
   const all: ContainerRecord[] = [];
   for (const { name: service, follows } of changeover.moved) {
-    for (const record of serviceRecordsOf(changeover, service)) {
+    for (const record of serviceContainerRecordsOf(changeover, service)) {
       const container = there.get(record.id);
       const blueprint = blueprints.get(record.id);
       // The engine does not start a container that is marked dead, so such a container is recreated.
@@ -104,7 +104,7 @@ const missingNetworks = (
   Object.keys(blueprint?.networks ?? {}).filter((network) => !container?.networks.includes(network));
 
 /** Known stop requests of the run that is being rolled back. */
-export interface PendingStops {
+export interface KnownStopRequests {
   /**
    * Whether the run was killed. It may then have requested a stop of any running container, and the engine does not
    * report such requests.
@@ -122,14 +122,14 @@ export interface PendingStops {
 export function findStoppingContainers(
   changeover: Rollout,
   { containers, leftovers }: ProjectContainers,
-  { wasKilled = false, stopping = [] }: PendingStops = {},
+  { wasKilled = false, stopping = [] }: KnownStopRequests = {},
 ): Container[] {
   const all = [...containers, ...leftovers];
   const hasBegun = (service: string) =>
     all.some(
       (container) => serviceOf(container) === service && !isPreviousContainer(changeover, container),
     ) ||
-    serviceRecordsOf(changeover, service).some(
+    serviceContainerRecordsOf(changeover, service).some(
       ({ id, down }) => !down && !all.some((container) => container.id === id && isUp(container)),
     );
   const told = changeover.moved
@@ -145,7 +145,7 @@ export function findStoppingContainers(
 }
 
 /** Returns the project's containers. Each recreated container gets the id of the container that it replaced. */
-export function replaceWithOldIds(
+export function assignOldContainerIds(
   { containers, leftovers }: ProjectContainers,
   successors: ReadonlyMap<string, string>,
 ): Container[] {

@@ -1,7 +1,11 @@
 import { findMissingVolumes } from '../../data/copies/copy-mounts.ts';
-import { markRestorePointUsed, readRestorePoint, restorePointLocationOf } from '../../data/restore-point.ts';
+import {
+  markRestorePointUsed,
+  readRestorePointRecord,
+  restorePointLocationOf,
+} from '../../data/restore-point.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { dropRestorePoint } from '../save/save-data.ts';
+import { discardRunRestorePoint } from '../save/save-data.ts';
 
 /** Removes the run's restore point if its data was not restored, unless it is the only copy of some data. */
 export async function removeUnusedRestorePoint(
@@ -18,10 +22,10 @@ export async function removeUnusedRestorePoint(
     await journal.tryWrite({ point: null });
     return;
   }
-  const found = await readRestorePoint(place).catch(() => null);
+  const found = await readRestorePointRecord(place).catch(() => null);
   const gone = found === null ? [] : await findMissingVolumes(context, found.mounts);
   const isOnly = gone.length > 0 || (point.state === 'saved' && isOvertaken);
-  if (!isOnly) return dropRestorePoint(context);
+  if (!isOnly) return discardRunRestorePoint(context);
   const why = gone[0]
     ? `the volume of ${gone[0].where} has been removed`
     : 'another version has changed the data';

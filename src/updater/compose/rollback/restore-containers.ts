@@ -1,7 +1,7 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ContainerSnapshot } from '../../../engine/containers/container-snapshot.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
-import { rebuildContainer } from '../../../engine/containers/rebuild-container.ts';
+import { recreateContainer } from '../../../engine/containers/recreate-container.ts';
 import { findEngineError, rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
 import { serviceOf } from '../../../engine/objects/container.ts';
 import type { ContainerRecord } from '../../run/state/rollout.ts';
@@ -100,7 +100,7 @@ async function recreateFromJournal(record: ContainerRecord, work: RestoreContext
   const { engine, successors, log } = work;
   await checkPrivilegesOnce(record, work);
   await recreateMissingNetworks(work, record.service, requireSnapshot(record, work));
-  successors.set(record.id, await rebuildContainer(engine, requireSnapshot(record, work), successors));
+  successors.set(record.id, await recreateContainer(engine, requireSnapshot(record, work), successors));
   work.onRebuilt(record.id);
   log.info(`recreated ${record.name} from the old image`);
 }

@@ -14,8 +14,8 @@ import {
   type StartedContainer,
 } from '../../data/copies/container-start-watch.ts';
 import {
+  requireIntactCopies,
   requireSpaceToRestore,
-  requireUnchangedCopies,
   restoreDataFromCopies,
 } from '../../data/copies/copy-mounts.ts';
 import { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
@@ -31,7 +31,7 @@ import {
   hasNewVersionStarted,
   isPreviousContainer,
   type Rollout,
-  serviceRecordsOf,
+  serviceContainerRecordsOf,
 } from '../../run/state/rollout.ts';
 import { rollbackOf } from '../../run/state/run-state.ts';
 import { startDataServices } from '../data-services/start-data-services.ts';
@@ -77,7 +77,7 @@ export async function checkRestorePoint(doors: DataContext, record: RestorePoint
   await retryRestorePointWork(doors, async () => {
     await requireSpaceToRestore(doors, record.point);
     await record.waitForHashes(doors);
-    const checking = requireUnchangedCopies(doors, record.place, record.point);
+    const checking = requireIntactCopies(doors, record.place, record.point);
     await awaitWithHeartbeat(doors.log, "verifying the restore point's hashes", checking);
   });
 }
@@ -129,14 +129,14 @@ export async function beginRollbackWithData(
   if (failure === null) return;
   await removeReserveFiles(project.directory, ['journal']);
   await removeOldReserve(place);
-  await journal.write().catch(throwJournalNotWritten);
+  await journal.write().catch(throwJournalWriteError);
 }
 
 /**
  * Ends a rollback because the journal cannot be written. All services stay stopped.
  * @throws UpdateError; any other error unchanged
  */
-export function throwJournalNotWritten(cause: unknown): never {
+export function throwJournalWriteError(cause: unknown): never {
   const error = requireUpdateError(cause, 'write-failed');
   throw isDiskFullError(error.cause)
     ? createDiskFullError(error)
@@ -303,7 +303,7 @@ async function startStoppedContainers(context: JournaledContext): Promise<void> 
 
 /** Checks whether a service was running before the update, or was added by the release. */
 const shouldRunService = (changeover: Rollout | null, service: string): boolean =>
-  serviceRecordsOf(changeover, service).some(({ runs }) => runs) ||
+  serviceContainerRecordsOf(changeover, service).some(({ runs }) => runs) ||
   changeover?.moved.some(({ name, added }) => name === service && added !== undefined) === true;
 
 /** Creates a counter that limits how often a container may be started while one rollback restores data. */

@@ -23,7 +23,7 @@ export async function prepareRollback(
   const blueprints =
     journal.data.blueprints.length > 0
       ? journal.data.blueprints
-      : await fetchContainerSnapshots(context, changeover, names, installation);
+      : await takeServiceSnapshots(context, changeover, names, installation);
   await journal.write({ state: { at: 'replacing' }, changeover, blueprints });
 }
 
@@ -31,7 +31,7 @@ export async function prepareRollback(
  * Takes snapshots from which the containers of these services can be recreated. Snapshots of stopped containers may
  * lack MAC addresses.
  */
-export async function fetchContainerSnapshots(
+export async function takeServiceSnapshots(
   { engine, log }: EngineContext,
   changeover: Rollout,
   names: readonly string[],

@@ -12,7 +12,7 @@ import {
 import {
   copyMountsWhileRunning,
   copyMountsWhileStopped,
-  createRestoreContainers,
+  createRestoreHelperContainers,
 } from '../../data/copies/copy-mounts.ts';
 import { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
 import type { PlannedRestorePoint } from '../../data/copies/survey-restore-point.ts';
@@ -31,19 +31,19 @@ import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/format-val
 import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { createReserveFiles, removeReserveFiles } from '../../run/state/reserve.ts';
-import { hasNewVersionStarted, type Rollout, serviceRecordsOf } from '../../run/state/rollout.ts';
+import { hasNewVersionStarted, type Rollout, serviceContainerRecordsOf } from '../../run/state/rollout.ts';
 import { findListeningPorts, startDataServices } from '../data-services/start-data-services.ts';
 import {
   createDataContext,
+  listContainersInNamespaces,
   listContainersInStopOrder,
-  listNamespaceUsers,
   openWriterStartWatch,
   stopContainerGroups,
   stopRestartedContainers,
   writeRestorePointState,
 } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { fetchContainerSnapshots } from './prepare-rollback.ts';
+import { takeServiceSnapshots } from './prepare-rollback.ts';
 
 /** How often one container may be started while data is being copied. */
 const maxStarts = 2;
@@ -65,7 +65,7 @@ interface SaveContext extends JournaledContext, SaveRequest {
 }
 
 /** Result of saving data. Until its containers are replaced, the old version must not change the data again. */
-export interface SavedData {
+export interface DataSaveResult {
   record: RestorePointRecord;
   /**
    * Saves the data again if the old version has been started since the last save.
@@ -93,7 +93,7 @@ export async function saveDataWhileRunning(
   const place = await createRestorePointDirectory(planned.directory, project, startedAt);
   await journal.write({
     state: { at: 'saving' },
-    point: { ...emptyRestorePoint, directory: place.directory, inMemory: planned.inMemory },
+    point: { ...initialJournaledRestorePoint, directory: place.directory, inMemory: planned.inMemory },
   });
   log.info(
     `copying the data (${formatSize(planned.bytes)}) while ${options.product.name} is still available`,
@@ -105,7 +105,7 @@ export async function saveDataWhileRunning(
   );
 }
 
-export const emptyRestorePoint = {
+export const initialJournaledRestorePoint = {
   state: 'copying',
   services: [],
   riders: [],
@@ -122,7 +122,7 @@ export const emptyRestorePoint = {
 export async function saveDataWhileStopped(
   context: JournaledContext,
   asked: SaveRequest,
-): Promise<SavedData | null> {
+): Promise<DataSaveResult | null> {
   const { log, engine, journal } = context;
   const { project } = journal.data;
   const work = await prepareStop(context, asked, 'update');
@@ -194,12 +194,11 @@ async function prepareStop(
   const place = restorePointLocationOf(journal.data.point.directory, project);
   await journalCoveredServices(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
-  // The updater's own image is also retained: a restore needs this image, which loses its tag when a newer updater is
-  // pulled.
+  // A restore also needs the updater's own image, whose tag a newer updater takes over.
   const images = [...new Set([...old, doors.helperImageId])];
   await retainImages(engine, project.name, place, images);
   if (kind === 'update') {
-    await createRestoreContainers(doors, place, point.mounts);
+    await createRestoreHelperContainers(doors, place, point.mounts);
     await createReserveFiles(project.directory);
   }
   const { words } = changeover;
@@ -218,14 +217,14 @@ async function prepareStop(
 async function journalCoveredServices(work: Omit<SaveContext, 'place' | 'record'>): Promise<void> {
   const { engine, log, journal, changeover, point, installation, doors } = work;
   const names = [...changeover.moved.map(({ name }) => name), ...point.services];
-  const records = names.flatMap((name) => serviceRecordsOf(changeover, name));
-  const blueprints = await fetchContainerSnapshots({ engine, log }, changeover, names, installation);
-  const services = point.services.map((name) => ({ name, own: serviceRecordsOf(changeover, name) }));
+  const records = names.flatMap((name) => serviceContainerRecordsOf(changeover, name));
+  const blueprints = await takeServiceSnapshots({ engine, log }, changeover, names, installation);
+  const services = point.services.map((name) => ({ name, own: serviceContainerRecordsOf(changeover, name) }));
   const running = await engine.inspectContainers(
     services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
   );
   const covered = new Set(records.map(({ id }) => id));
-  const riders = (await listNamespaceUsers(engine, running)).filter(({ id }) => !covered.has(id));
+  const riders = (await listContainersInNamespaces(engine, running)).filter(({ id }) => !covered.has(id));
   const ports = [];
   for (const { name, own } of services) {
     const one = running.find(({ id }) => own.some((record) => record.id === id));
@@ -378,11 +377,11 @@ async function continueWithoutRestorePoint(work: SaveContext): Promise<void> {
   );
   await journal.write({ started: true });
   await startDataServices(work);
-  await dropRestorePoint(work);
+  await discardRunRestorePoint(work);
 }
 
 /** Removes the restore point that this run began. A second call is harmless. */
-export async function dropRestorePoint(context: JournaledContext): Promise<void> {
+export async function discardRunRestorePoint(context: JournaledContext): Promise<void> {
   const { journal } = context;
   const { point, project } = journal.data;
   if (!point) return;

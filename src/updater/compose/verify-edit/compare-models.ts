@@ -143,7 +143,7 @@ export const listVariableLocations = (files: ProjectFiles, edits: readonly TextE
  * Returns the old and new values of edited variables. If a variable was unset, its defaults in the files count as old
  * values.
  */
-export function substitutionsOf(files: ProjectFiles, edits: readonly TextEdit[]): Substitution[] {
+export function listVariableSubstitutions(files: ProjectFiles, edits: readonly TextEdit[]): Substitution[] {
   return edits.flatMap(({ before, after, variable, start, end }) => {
     if (variable === undefined) return [];
     if (before !== '') return [{ from: before, to: after }];

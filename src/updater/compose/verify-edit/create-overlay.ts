@@ -4,7 +4,7 @@ import { isMap, isScalar, isSeq, type Node } from 'yaml';
 import type { ComposeFile } from '../../../core/compose/compose-file.ts';
 import {
   type ComposeSource,
-  formatLocation,
+  formatLineLocation,
   resolveIncludeTree,
   resolveTextVariables,
 } from '../../../core/compose/include-tree.ts';
@@ -52,7 +52,7 @@ function redirectAbsoluteLinks(
   const [first] = reads;
   if (first === undefined) return text;
   const isAbsolute = (link: string) =>
-    reads.some((layer) => resolveTextVariables(layer, link, formatLocation(layer, 1)).startsWith('/'));
+    reads.some((layer) => resolveTextVariables(layer, link, formatLineLocation(layer, 1)).startsWith('/'));
   return findLinkPositions(first.file)
     .filter((place) => isAbsolute(place.path))
     .sort((a, b) => b.start - a.start)

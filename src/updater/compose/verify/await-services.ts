@@ -14,7 +14,7 @@ import {
   type Rollout,
   requiredContainerCountOf,
   requiredContainerIdsOf,
-  serviceRecordsOf,
+  serviceContainerRecordsOf,
   shouldRunContainer,
   shouldStayStopped,
 } from '../../run/state/rollout.ts';
@@ -50,7 +50,7 @@ export async function awaitUpdatedServices(
 ): Promise<{ reports: HealthReport[]; found: ProjectContainers }> {
   const { engine, compose, changeover, options, starts } = work;
   const failedBefore = (container: Container) =>
-    serviceRecordsOf(changeover, serviceOf(container)).some(
+    serviceContainerRecordsOf(changeover, serviceOf(container)).some(
       ({ failing }) => failing !== undefined && failing === container.healthCheck.failureText,
     );
   const rules = {
@@ -156,7 +156,7 @@ export function listWatchedServices(changeover: Rollout, now: readonly Container
     const total = requiredContainerCountOf(changeover, moved);
     const all = now.filter((container) => serviceOf(container) === moved.name);
     const containers = all.filter(({ id }) => ids.get(moved.name)?.includes(id));
-    const running = serviceRecordsOf(changeover, moved.name).filter((each) =>
+    const running = serviceContainerRecordsOf(changeover, moved.name).filter((each) =>
       shouldRunContainer(moved, each),
     );
     const needs = moved.added ? total : running.length;

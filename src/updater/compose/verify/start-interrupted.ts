@@ -14,7 +14,7 @@ import {
   maxIdleComposeMs,
 } from '../concurrent-changes/concurrent-compose-watch.ts';
 import type { ReplacementContext } from '../replace/replacement.ts';
-import { containerNamesOf, renameContainers, startContainers } from '../replace/stop-containers.ts';
+import { formatContainerNames, renameContainers, startContainers } from '../replace/stop-containers.ts';
 
 /**
  * Starts containers of services outside this update that another compose command stopped but did not replace, because
@@ -41,7 +41,7 @@ export async function startInterruptedContainers(
     if (now - seen.since >= graceMs + maxIdleComposeMs) return begun;
     logWaitIfQuiet(
       log,
-      `another docker compose command is replacing ${containerNamesOf(begun)}; waiting for it to finish`,
+      `another docker compose command is replacing ${formatContainerNames(begun)}; waiting for it to finish`,
     );
   };
   const begun = await waitUntil(() => listProjectContainers(engine, compose.project.name), evaluate, {

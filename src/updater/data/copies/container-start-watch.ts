@@ -4,7 +4,7 @@ import { type Container, hasStarted, isUp, serviceOf } from '../../../engine/obj
 import { composeLabels } from '../../../engine/objects/labels.ts';
 import type { DataContext } from '../data-context.ts';
 import type { SavedMount } from '../restore-point.ts';
-import { findRunningWriters, isServiceContainer, type MountContext } from '../selection/choose-mounts.ts';
+import { evaluateRunningWriters, isServiceContainer, type MountContext } from '../selection/choose-mounts.ts';
 
 /** Container that was started while the data must not change. */
 export interface StartedContainer {
@@ -126,7 +126,7 @@ export class ContainerStartWatch {
     const options = await this.#doors.engine.listVolumes(volumes);
     const around = { ...this.#around, options: new Map(options.map((each) => [each.name, each.options])) };
     const isTools = ({ imageId }: Container) => imageId === this.#doors.helperImageId;
-    return findRunningWriters(this.#watched.mounts, [container], around, isTools).refusals.length > 0;
+    return evaluateRunningWriters(this.#watched.mounts, [container], around, isTools).refusals.length > 0;
   }
 
   #told(id: string, name: string, labels: Container['labels']): StartedContainer {

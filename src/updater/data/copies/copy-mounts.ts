@@ -68,7 +68,7 @@ const runServiceHelper = <V extends HelperVerb>(
  * Creates the helper containers for a rollback ahead of time, while the disk has space for them. @throws UpdateError
  * no-space, engine-unavailable
  */
-export async function createRestoreContainers(
+export async function createRestoreHelperContainers(
   doors: DataContext,
   place: RestorePointLocation,
   mounts: readonly SavedMount[],
@@ -199,7 +199,7 @@ export async function hashCopies(
  * Checks that the copies have not changed since they were created. @throws UpdateError restore-point-damaged,
  * restore-point-unreadable
  */
-export async function requireUnchangedCopies(
+export async function requireIntactCopies(
   doors: DataContext,
   place: RestorePointLocation,
   point: SavedRestorePoint,

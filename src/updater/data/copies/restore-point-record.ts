@@ -4,9 +4,9 @@ import {
   isCompleteRestorePoint,
   isUsedRestorePoint,
   type RestorePointOwner,
-  readRestorePoint,
+  readRestorePointRecord,
   type SavedRestorePoint,
-  writeRestorePoint,
+  writeRestorePointRecord,
 } from '../restore-point.ts';
 import { hashCopies } from './copy-mounts.ts';
 
@@ -28,7 +28,7 @@ export class RestorePointRecord {
 
   /** Creates a record and writes it to the disk. @throws UpdateError save-failed */
   static async create(place: RestorePointLocation, point: SavedRestorePoint): Promise<RestorePointRecord> {
-    return new RestorePointRecord(place, await writeRestorePoint(place, point));
+    return new RestorePointRecord(place, await writeRestorePointRecord(place, point));
   }
 
   /**
@@ -36,7 +36,7 @@ export class RestorePointRecord {
    * restore-point-unreadable, unexpected-file
    */
   static async open(place: RestorePointLocation): Promise<RestorePointRecord | null> {
-    const point = await readRestorePoint(place);
+    const point = await readRestorePointRecord(place);
     return point && new RestorePointRecord(place, point);
   }
 
@@ -47,7 +47,7 @@ export class RestorePointRecord {
   /** Writes the record with the changed fields. @throws UpdateError save-failed */
   update(changes: Partial<SavedRestorePoint>): Promise<void> {
     const write = this.#writing.then(async () => {
-      this.#point = await writeRestorePoint(this.place, { ...this.#point, ...changes });
+      this.#point = await writeRestorePointRecord(this.place, { ...this.#point, ...changes });
     });
     this.#writing = write.catch(() => {});
     return write;

@@ -10,7 +10,7 @@ import type { DiskProbeResult, MountInspection } from '../helper-program/helper-
 import type { SavedMount, SavedRestorePoint } from '../restore-point.ts';
 import {
   chooseMountsToSave,
-  findRunningWriters,
+  evaluateRunningWriters,
   isServiceContainer,
   type MountContext,
   outermostMountsOf,
@@ -88,7 +88,7 @@ export async function surveyRestorePoint(
   });
   const data = seen.filter(({ look }) => look.type !== 'other');
   const stopped = [...updated, ...services];
-  const writers = findRunningWriters(
+  const writers = evaluateRunningWriters(
     data.map(({ mount }) => mount),
     containers,
     around,

@@ -28,7 +28,7 @@ import type {
 import {
   formatProgramError,
   isDiskFull,
-  killPrograms,
+  killChildProcesses,
   type ProgramResult,
   type RsyncPaths,
   runProgram,
@@ -353,7 +353,7 @@ function createProgressPrinter(): (more: number) => void {
 
 /** Kills all processes in the container. Called when standard input closes, which means that the updater has exited. */
 function killAllAndExit(): void {
-  killPrograms();
+  killChildProcesses();
   process.exit(1);
 }
 

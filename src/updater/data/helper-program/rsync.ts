@@ -140,7 +140,7 @@ export async function syncFileSystems(paths: readonly string[]): Promise<void> {
 }
 
 /** Kills all running programs that `runProgram` has started. */
-export function killPrograms(): void {
+export function killChildProcesses(): void {
   for (const child of running) kill(child);
 }
 

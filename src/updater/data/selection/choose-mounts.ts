@@ -3,7 +3,7 @@
 import { join, relative } from 'node:path';
 import { isWithin, type Mount } from '../../../core/mounts/host-paths.ts';
 import { settingsFileName, stateDirectoryName } from '../../../core/names/state-directory-name.ts';
-import { cleanPath } from '../../../engine/containers/container-snapshot.ts';
+import { normalizeContainerPath } from '../../../engine/containers/container-snapshot.ts';
 import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/objects/container.ts';
 import { type Json, toObject } from '../../../engine/objects/json.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
@@ -79,14 +79,14 @@ function noDataReasonOf(type: string, path: string, files: readonly string[]): s
 export const isSavableMount = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
   writable &&
   savedTypes.includes(type) &&
-  noDataReasonOf(type, cleanPath(source), files) === null &&
+  noDataReasonOf(type, normalizeContainerPath(source), files) === null &&
   !(type === 'bind' && source.endsWith('.sock'));
 
 /**
  * `path` is the host path, empty if there is none. `volume` is empty for a bind mount. A local volume with `o=bind`
  * counts as a bind mount.
  */
-export function mountOriginOf(
+export function mountSourceOf(
   mount: StorageMount,
   around: Pick<MountContext, 'options'>,
 ): { path: string; volume: string } {
@@ -94,7 +94,7 @@ export function mountOriginOf(
   const isBind = /(?:^|,)r?bind(?:,|$)/.test(String(o));
   const source = isBind ? String(device) : mount.path;
   return {
-    path: source === '' ? '' : cleanPath(join(source, mount.subpath)),
+    path: source === '' ? '' : normalizeContainerPath(join(source, mount.subpath)),
     // A directory inside a volume is mounted through the volume, so that the engine follows no link out of the volume.
     volume: mount.type === 'volume' && !(isBind && mount.subpath === '') ? mount.source : '',
   };
@@ -128,7 +128,7 @@ export function chooseMountsToSave(
       if (!mount.writable || !savedTypes.includes(mount.type) || isExcluded(service, mount.destination))
         continue;
       const where = `${service}:${mount.destination}`;
-      const { volume, path } = mountOriginOf(mount, around);
+      const { volume, path } = mountSourceOf(mount, around);
       const reason =
         optionsOf(mount, around).type === 'tmpfs' ? inMemory : noDataReasonOf(mount.type, path, around.files);
       const refusal = findUnsavableReason(where, mount, path, around);
@@ -151,7 +151,7 @@ export function chooseMountsToSave(
         ({ destination, writable }) =>
           isExcluded(service, destination) || (writable && isExcluded(service, null)),
       )
-      .map((mount) => ({ service, mount, path: mountOriginOf(mount, around).path }));
+      .map((mount) => ({ service, mount, path: mountSourceOf(mount, around).path }));
   });
   for (const { service, mount, path } of excluded) {
     const same = found.find((each) => each.path === path);
@@ -223,7 +223,7 @@ const reaches = ({ path: root, excluded }: NestedMount, path: string): boolean =
  * Finds running containers that can write to saved data and are not stopped for the restore point. A mount of the
  * compose directory, or of the directory of all volumes, as in administration tools, causes only a warning.
  */
-export function findRunningWriters(
+export function evaluateRunningWriters(
   mounts: readonly UncheckedMount[],
   containers: readonly Container[],
   around: MountContext,
@@ -232,7 +232,7 @@ export function findRunningWriters(
   const [refusals, warnings] = [new Set<string>(), new Set<string>()];
   for (const container of containers.filter((each) => isUp(each) && !isStopped(each))) {
     for (const mount of container.storage.filter(({ writable }) => writable)) {
-      const { path } = mountOriginOf(mount, around);
+      const { path } = mountSourceOf(mount, around);
       const shared = mounts.find((each) => reaches(each, path) || (path && isWithin(each.path, path)));
       if (!shared || noDataReasonOf(mount.type, path, []) !== null) continue;
       const sentence = `the running container ${container.name} can write to ${shared.where}, because it mounts ${JSON.stringify(path)} read-write`;

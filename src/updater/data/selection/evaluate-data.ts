@@ -4,10 +4,10 @@ import { type DataStoreKind, findDataStoreKind } from '../../../core/compose/pin
 import { isSecretKey } from '../../../core/compose/secrets/secret-lines.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { isWithin, type Mount } from '../../../core/mounts/host-paths.ts';
-import { dataLabelOf, isDataKeyword, type Product } from '../../../core/names/product.ts';
+import { dataLabelOf, isDataSetting, type Product } from '../../../core/names/product.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
-import { cleanPath } from '../../../engine/containers/container-snapshot.ts';
+import { normalizeContainerPath } from '../../../engine/containers/container-snapshot.ts';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
 import { toObject } from '../../../engine/objects/json.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
@@ -42,7 +42,7 @@ interface UndecidedData {
   proposal: 'save' | 'none';
 }
 
-export interface EvaluatedData extends DataDeclaration {
+export interface EvaluatedDataSettings extends DataDeclaration {
   undecided: readonly UndecidedData[];
   /** Line for the settings file that declares all undecided keys and repeats existing entries: `data: {db: save}`. */
   line: string;
@@ -67,7 +67,7 @@ export function requireDataDeclaration(facts: DataFacts): DataDeclaration {
 }
 
 /** The settings file takes precedence over labels, and labels take precedence over the product record. */
-export function evaluateDataSettings(facts: DataFacts): EvaluatedData {
+export function evaluateDataSettings(facts: DataFacts): EvaluatedDataSettings {
   const { model, containers, updated, dataSettings: said } = facts;
   const services = Object.keys(model.services);
   const keys = said.map(({ key }) => key);
@@ -98,7 +98,7 @@ export function evaluateDataSettings(facts: DataFacts): EvaluatedData {
       saved.map(({ destination }) => destination),
     );
     for (const path of without) excluded.push({ service, path });
-    if (word !== null && !isDataKeyword(word))
+    if (word !== null && !isDataSetting(word))
       mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be "save" or "none"`);
     else if (word === 'none') excluded.push({ service, path: null });
     else if (!hasContainers) {
@@ -198,7 +198,9 @@ function findSettingMistake(
 /** Returns the host path of a mount if it contains more than the data of one app; otherwise null. */
 function sharedHostDirectoryOf({ type, source }: Mount, { model, directory }: DataFacts): string | null {
   const volume = Object.values(model.volumes ?? {}).find((each) => each?.name === source);
-  const path = cleanPath(String(type === 'bind' ? source : toObject(volume?.driver_opts).device));
+  const path = normalizeContainerPath(
+    String(type === 'bind' ? source : toObject(volume?.driver_opts).device),
+  );
   return isSharedHostDirectory(path, directory) ? path : null;
 }
 
@@ -229,7 +231,7 @@ function dataSettingsLineOf(said: readonly DataChoice[], undecided: readonly Und
 }
 
 /** Returns the line in which `plan` proposes the missing data settings; null if none are missing. */
-export function formatDataSettingProposal({ undecided, line }: EvaluatedData): string | null {
+export function formatDataSettingProposal({ undecided, line }: EvaluatedDataSettings): string | null {
   if (undecided.length === 0) return null;
   const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));
   const without =

@@ -5,12 +5,12 @@ import * as z from 'zod/mini';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Product } from '../../../core/names/product.ts';
 import { createJsonTextSchema } from '../../../core/text/json-text.ts';
-import type { EngineFacts } from '../../../engine/api-objects.ts';
+import type { EngineVersionInfo } from '../../../engine/api-objects.ts';
 import { createComposeError } from '../../../engine/cli/create-compose-error.ts';
 import { Engine } from '../../../engine/cli/engine.ts';
 import { lastLineOf } from '../../../engine/cli/run-command.ts';
-import { isAtLeast } from '../../../engine/http/api-version.ts';
-import { parseObject } from '../../../engine/objects/json.ts';
+import { isVersionAtLeast } from '../../../engine/http/api-version.ts';
+import { parseJsonOrNull } from '../../../engine/objects/json.ts';
 import { parseEngineAddress } from './engine-address.ts';
 
 /** Version of this build, set by the bundler. */
@@ -39,11 +39,11 @@ const requiredApiVersion = '1.44';
  */
 export async function requireCompatiblePrograms(
   engine: Engine,
-  facts: Promise<EngineFacts>,
+  facts: Promise<EngineVersionInfo>,
   file: string = versionsFilePath,
 ): Promise<Pick<Programs, 'cli' | 'compose'>> {
   const found = await facts;
-  const known = await readVersionsFile(file);
+  const known = await readProgramVersions(file);
   if (known !== null && (await canUseEngine(engine, found, known))) return known;
   const { exitCode, stdout, stderr } = await engine.call(['version', '--format', '{{.Client.Version}}']);
   if (exitCode !== 0) {
@@ -58,16 +58,18 @@ export async function requireCompatiblePrograms(
 }
 
 /** Null if the image build wrote no file, or an invalid one. */
-export async function readVersionsFile(file: string): Promise<Programs | null> {
+export async function readProgramVersions(file: string): Promise<Programs | null> {
   const text = await readFile(file, 'utf8').catch(() => null);
   return createJsonTextSchema(programsSchema).safeParse(text).data ?? null;
 }
 
 /** True if the docker CLI can certainly use the engine, so it need not be run to find out. */
-async function canUseEngine(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
+async function canUseEngine(engine: Engine, { api }: EngineVersionInfo, known: Programs): Promise<boolean> {
   if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > newestKnownMajor) return false;
   return (
-    isAtLeast(api.newest, requiredApiVersion) && isAtLeast(known.api, api.oldest) && (await engine.canPing())
+    isVersionAtLeast(api.newest, requiredApiVersion) &&
+    isVersionAtLeast(known.api, api.oldest) &&
+    (await engine.canPing())
   );
 }
 
@@ -89,7 +91,7 @@ export async function formatVersionLine(
   const engineVersion = () =>
     engine
       .request('getVersion', { deadlineMs })
-      .then(({ body }) => String(parseObject(body.toString())?.Version));
+      .then(({ body }) => String(parseJsonOrNull(body.toString())?.Version));
   const parts = await Promise.all([
     commandVersion(['version', '--format', '{{.Client.Version}}']),
     commandVersion(['compose', 'version', '--short']),

@@ -1,5 +1,5 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import type { EngineFacts } from '../../../engine/api-objects.ts';
+import type { EngineVersionInfo } from '../../../engine/api-objects.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { type EngineError, findEngineError } from '../../../engine/http/engine-error.ts';
 import { proxyAdvice } from '../../../engine/proxy-error.ts';
@@ -14,7 +14,7 @@ const adviceFor = {
 };
 
 /** @throws UpdateError no-socket, socket-denied, engine-version, engine-unavailable */
-export async function requireEngine(engine: Engine): Promise<EngineFacts> {
+export async function requireEngine(engine: Engine): Promise<EngineVersionInfo> {
   return engine.getFacts().catch((error) => {
     const cause = findEngineError(error);
     throw cause === null ? error : (explainUnusableEngine(engine.address.host, cause) ?? error);

@@ -1,6 +1,6 @@
 import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
-import { findContentSecrets, type SecretText } from '../../../core/compose/secrets/secret-lines.ts';
-import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
+import { type SecretText, splitSecretContent } from '../../../core/compose/secrets/secret-lines.ts';
+import type { ComposeModel, ComposeService } from '../../../engine/cli/compose.ts';
 import { type Container, parseEnvironment, serviceOf } from '../../../engine/objects/container.ts';
 import { type Json, toStrings } from '../../../engine/objects/json.ts';
 import type { MaskRules } from './mask.ts';
@@ -21,7 +21,7 @@ export function buildModelMaskRules(model: ComposeModel): MaskRules {
             value: unescapeDollars(value ?? ''),
           })),
         ),
-      ...stores.flatMap((store) => findContentSecrets(unescapeDollars(store?.content ?? ''))),
+      ...stores.flatMap((store) => splitSecretContent(unescapeDollars(store?.content ?? ''))),
     ],
     shown: [
       model.name ?? '',
@@ -31,8 +31,8 @@ export function buildModelMaskRules(model: ComposeModel): MaskRules {
   };
 }
 
-const shownNamesOf = ({ image, volumes, env_file, secrets, configs }: ModelService): string[] => [
-  ...imageNamesOf(image ?? ''),
+const shownNamesOf = ({ image, volumes, env_file, secrets, configs }: ComposeService): string[] => [
+  ...imageReferencePartsOf(image ?? ''),
   ...(volumes ?? []).flatMap(({ source = '', target }) => [source, target]),
   ...(env_file ?? []).map(({ path }) => path),
   ...[...(secrets ?? []), ...(configs ?? [])].map(({ target = '' }) => target),
@@ -45,7 +45,7 @@ const unescapeDollars = (text: string): string => text.replaceAll('$$', '$');
  * Returns an image reference, its repository and its tag. The repository must be shown alone, because the new release
  * has a different tag.
  */
-export function imageNamesOf(image: string): string[] {
+export function imageReferencePartsOf(image: string): string[] {
   const { repository = image, tag = null } = parseImageReference(image) ?? {};
   return [image, repository, tag ?? ''];
 }
@@ -57,7 +57,7 @@ export const buildContainerMaskRules = (containers: readonly Container[]): MaskR
     container.name,
     container.imageId,
     serviceOf(container),
-    ...imageNamesOf(container.imageReference),
+    ...imageReferencePartsOf(container.imageReference),
     ...container.mounts.flatMap(({ source, destination }) => [source, destination]),
   ]),
 });

@@ -2,10 +2,10 @@ import { isIP } from 'node:net';
 import { unescape as unescaped } from 'node:querystring';
 import { isSecretKey, type SecretText } from '../../../core/compose/secrets/secret-lines.ts';
 import { errorCodes } from '../../../core/errors/update-error.ts';
-import { dataKeywords } from '../../../core/names/product.ts';
+import { dataSettingValues } from '../../../core/names/product.ts';
 import { phases } from '../../../core/progress/event.ts';
 import { outcomes } from '../../../core/progress/outcome.ts';
-import { parseTag } from '../../../core/release/tag.ts';
+import { parseSemverTag } from '../../../core/release/tag.ts';
 import {
   createTextMatcher,
   decodeLine,
@@ -39,7 +39,7 @@ const urlCredentials =
  * Creates the filter for every log line (docs/contract.md 6.6). Values of 8 or more characters, or of 4 or more if the
  * key looks secret, become `***` in any encoding. Credentials in URLs are always masked.
  */
-export function createMask({
+export function createMaskFilter({
   secrets = [],
   shown = [],
   hosts = [],
@@ -73,7 +73,7 @@ export class Mask {
   readonly #texts = { shown: new Set<string>(), hosts: new Set<string>(), hidden: new Set<string>() };
   #sources: (() => MaskRules)[] = [];
   /** Even without rules, this masks credentials in URLs. */
-  #mask = createMask({});
+  #mask = createMaskFilter({});
 
   /** The source is only called when the next text is masked, because many runs log little. */
   add(source: () => MaskRules): void {
@@ -89,7 +89,8 @@ export class Mask {
         for (const kind of ['shown', 'hosts', 'hidden'] as const)
           for (const one of texts[kind] ?? []) this.#texts[kind].add(one);
       }
-      if (this.#size > before) this.#mask = createMask({ secrets: this.#secrets.values(), ...this.#texts });
+      if (this.#size > before)
+        this.#mask = createMaskFilter({ secrets: this.#secrets.values(), ...this.#texts });
     }
     return this.#mask(text);
   }
@@ -113,12 +114,13 @@ const passwordsIn = (value: string): string[] =>
 
 /** Container and health states of the engine. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
-const logKeywords = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
+const logKeywords = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataSettingValues]);
 
 /**
  * Checks for version tags and log keywords. They are not secrets, and the server must be able to read them in the log.
  */
-const isLogKeyword = (text: string): boolean => parseTag(text).kind !== 'other' || logKeywords.has(text);
+const isLogKeyword = (text: string): boolean =>
+  parseSemverTag(text).kind !== 'other' || logKeywords.has(text);
 
 /** Accepts an IP address with or without a port or prefix length. Such an address is not a secret. */
 const isIpAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;

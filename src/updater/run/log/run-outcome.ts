@@ -5,7 +5,7 @@ import {
   formatShortComposeCommand,
 } from '../../../core/command-line/compose-command.ts';
 import { formatAdvice } from '../../../core/errors/advice.ts';
-import { generalAdviceOf, UpdateError } from '../../../core/errors/update-error.ts';
+import { defaultAdviceOf, UpdateError } from '../../../core/errors/update-error.ts';
 import { svcProduct } from '../../../core/names/product.ts';
 import { exitCodes, isSuccess, outcomes } from '../../../core/progress/outcome.ts';
 import { formatLastLine, type RunResult } from '../../../core/progress/run-result.ts';
@@ -52,7 +52,7 @@ export function createFailedOutcome(
     product,
   };
   const endingFor = (known: Omit<RunResult, 'detail'>, exitCode: number, lines: readonly string[]) => ({
-    ...toOutcome({ ...known, detail: lastErrorOf(log, lines) }, exitCode),
+    ...toRunOutcome({ ...known, detail: lastErrorOf(log, lines) }, exitCode),
     lines,
   });
   if (error instanceof CancelledError || error instanceof InterruptedError) {
@@ -82,7 +82,7 @@ export function createFailedOutcome(
   const stands = describeState(error, facts);
   const message = requiredRelease === null ? stands : `${stands}; ${requiredRelease} must be installed first`;
   const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + formatCauseCode(error)])];
-  const general = formatAdvice(generalAdviceOf(code), words);
+  const general = formatAdvice(defaultAdviceOf(code), words);
   const advice = selectAdvice(general, log, formatAdvice(template, words));
   const known = { ...error.fields, ...(requiredRelease !== null && { requiredRelease }) };
   return endingFor({ outcome, code, message, advice, facts: known }, exitCodes[outcome], lines);
@@ -98,7 +98,7 @@ function selectAdvice(general: string, log: Log, specific = general): string {
   return general;
 }
 
-export function toOutcome(result: RunResult, exitCode: number): RunOutcome {
+export function toRunOutcome(result: RunResult, exitCode: number): RunOutcome {
   const { outcome, code, advice, facts } = result;
   const fields = { ...facts, ...(code !== null && { code }), ...(advice !== null && { advice }), result };
   return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatLastLine(result), fields };
@@ -133,7 +133,7 @@ export function logSuccess(
   facts: LogFields,
 ): RunOutcome {
   const result = { outcome, code: null, message, detail: null, advice: null, facts };
-  return maskOutcome(log, logLastLine(toOutcome(result, exitCodes[outcome]), log));
+  return maskOutcome(log, logLastLine(toRunOutcome(result, exitCodes[outcome]), log));
 }
 
 /**

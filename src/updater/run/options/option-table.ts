@@ -1,5 +1,5 @@
 import type { OptionRow, OptionTable } from '../../../core/command-line/option-row.ts';
-import { isDataKeyword } from '../../../core/names/product.ts';
+import { isDataSetting } from '../../../core/names/product.ts';
 import { settingsFileName, stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import { parseTarget, targetDescription } from '../../../core/release/target.ts';
 import { notifyAddressDescription, parseNotifyAddress } from '../../../notify/address.ts';
@@ -293,7 +293,7 @@ the container log`,
 };
 
 /** Form of the values of `data`, which only a settings file can set. */
-export const dataKeywordForm = [{ test: isDataKeyword }, '"save" or "none"'] as const;
+export const dataKeywordForm = [{ test: isDataSetting }, '"save" or "none"'] as const;
 
 /** Key in a settings file: `services` for `--service`. */
 export const settingsKeyOf = (name: string): string =>

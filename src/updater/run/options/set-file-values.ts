@@ -1,7 +1,7 @@
 import { parse } from 'dotenv';
 import * as z from 'zod/mini';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { describeSettingMistake, serverSettingsPath } from '../../../core/release/release-settings.ts';
+import { describeSettingMistake, settingValuesPath } from '../../../core/release/release-settings.ts';
 import { createJsonTextSchema } from '../../../core/text/json-text.ts';
 import { type CommandLine, type GivenValue, UsageError } from './command-line.ts';
 import { readSmallFile } from './settings-file.ts';
@@ -36,7 +36,7 @@ async function readSetFile(path: string): Promise<GivenValue[]> {
     throw error instanceof UpdateError ? new UsageError([error.message]) : error;
   });
   // The server's file is deleted when a run ends, and this container may have been restarted after that.
-  if (file === null && path === serverSettingsPath) return [];
+  if (file === null && path === settingValuesPath) return [];
   if (file === null) throw new UsageError([`${path} does not exist`]);
   const { data = parseEnvFileSettings(file.text, path) } = entries.safeParse(file.text);
   return data.map(([name, value]) => ({ value: `${name}=${value}`, where: path }));

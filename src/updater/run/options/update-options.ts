@@ -1,4 +1,4 @@
-import { type DataKeyword, isDataKeyword } from '../../../core/names/product.ts';
+import { type DataSetting, isDataSetting } from '../../../core/names/product.ts';
 import { parseTarget, type Target } from '../../../core/release/target.ts';
 import type { LogFormat } from '../log/run-log.ts';
 import type { CommandLine } from './command-line.ts';
@@ -103,13 +103,13 @@ export const splitNameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [s
  */
 export interface DataChoice {
   key: string;
-  word: DataKeyword;
+  word: DataSetting;
   where: string;
 }
 
 const dataChoicesOf = (values: CommandLine['values']): readonly DataChoice[] =>
   (values.get('data') ?? []).flatMap(({ value: word, where, key = '' }) =>
-    isDataKeyword(word) ? [{ key, word, where }] : [],
+    isDataSetting(word) ? [{ key, word, where }] : [],
   );
 
 export function rollbackOptionsOf({ values }: CommandLine) {

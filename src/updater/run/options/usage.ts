@@ -1,4 +1,4 @@
-import { optionLabelOf } from '../../../core/command-line/option-row.ts';
+import { formatOptionUsage } from '../../../core/command-line/option-row.ts';
 import { fillFields } from '../../../core/errors/advice.ts';
 import { type Product, roleLabelOf, svcProduct } from '../../../core/names/product.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
@@ -43,7 +43,7 @@ export function formatUsage(product: Product): string {
         const example = row.isList ? '=a,b' : row.value === undefined ? '=1' : '';
         const variable = isSvc ? ` [${environmentVariableOf(option)}${example}]` : '';
         const text = fillFields(row.help, { services, versionVariable }).replace(' []', variable);
-        return `${`  ${optionLabelOf(option, row)}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
+        return `${`  ${formatOptionUsage(option, row)}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
       })
       .join('');
   return `${name}-updater updates a running ${name} instance to another release.

@@ -1,12 +1,12 @@
 import { basename } from 'node:path';
 import * as z from 'zod/mini';
-import type { Owner } from '../../../core/files/file-system.ts';
+import type { FilePermissions } from '../../../core/files/file-system.ts';
 import type { FileRecord } from '../../../core/files/transaction/file-record.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import type { ContainerSnapshot } from '../../../engine/containers/container-snapshot.ts';
 import type { CopiedFile } from '../../../engine/containers/copied-files.ts';
 import { userEditsSchema } from '../log/outcome-details.ts';
-import { runStateSchema } from './run-state.ts';
+import { storedRunStateSchema } from './run-state.ts';
 import { type FieldSchemas, storedFieldSchemas } from './stored-fields.ts';
 
 const { imageId, like, list, name, object, path, reference } = storedFieldSchemas;
@@ -31,7 +31,7 @@ const owner = z.object({
   gid: z.int(),
   mode: z.int(),
   attributes: z.exactOptional(z.nullable(z.record(text, text))),
-} satisfies FieldSchemas<Owner>);
+} satisfies FieldSchemas<FilePermissions>);
 
 const file = z.object({
   path,
@@ -169,7 +169,7 @@ export const journalSchema = z.object({
   services: list(name),
   /** Version before the update: `v1.4.2` */
   from: text,
-  state: runStateSchema,
+  state: storedRunStateSchema,
   /** Image id of each image reference before the pull. */
   tags: list(z.object({ reference, imageId })),
   files: list(file),

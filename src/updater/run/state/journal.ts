@@ -26,11 +26,11 @@ import {
   isBeforeReplacing,
   isReplacing,
   loggedPhaseOf,
-  openStateOf,
   requireTransition,
   rollbackOf,
   runOutcomeOf,
   stageOf,
+  unfinishedStateOf,
 } from './run-state.ts';
 import { logFileName, requireTrustedEntry, stateDirectoryOf } from './state-directory.ts';
 
@@ -132,7 +132,7 @@ export class Journal {
     const state = endedStateOf(before, ending);
     // If the new version has started and its data is not being restored, the run will not be rolled back.
     const isForward = started && rollbackOf(before) === null && ending.outcome !== 'crashed';
-    return { ...((openStateOf(state) === null || isForward) && { blueprints: [] }), state };
+    return { ...((unfinishedStateOf(state) === null || isForward) && { blueprints: [] }), state };
   }
 
   /** Closes a run that a later run has recovered. The later run then starts from the beginning. */
@@ -150,20 +150,22 @@ const noContainerId = '';
 /**
  * Journal fields for a restart of the container after an interruption. `attempt` counts only starts in the same state.
  */
-export function attemptFieldsOf({ state, attempt, interruptedIn }: JournalData) {
-  const { at } = openStateOf(state) ?? state;
+export function nextAttemptFieldsOf({ state, attempt, interruptedIn }: JournalData) {
+  const { at } = unfinishedStateOf(state) ?? state;
   return { attempt: (interruptedIn ?? at) === at ? attempt + 1 : 2, interruptedIn: at };
 }
 
 /** Checks whether a run has unfinished steps, because it ended early or was killed. */
-export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => openStateOf(state) !== null;
+export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean =>
+  unfinishedStateOf(state) !== null;
 
 /**
  * Checks whether files or containers may be of different versions. The outcome `broken` counts only during a rollback,
  * because it has already been reported to the user.
  */
 export const hasMixedVersions = ({ state }: Pick<JournalData, 'state'>): boolean =>
-  openStateOf(state) !== null && (runOutcomeOf(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
+  unfinishedStateOf(state) !== null &&
+  (runOutcomeOf(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
 
 export function formatPendingMessage(data: JournalData): string {
   const { run, target, state, changeover, point } = data;

@@ -17,7 +17,7 @@ export type {
 } from './journal-schema.ts';
 
 /** True if a stopped container was stopped by an interruption and not on purpose. */
-export type InterruptionTest = (container: Container) => boolean;
+export type InterruptionPredicate = (container: Container) => boolean;
 
 /** Minimum uptime in ms after a restart by the engine. A container with a shorter uptime may be crashing repeatedly. */
 const steadyMs = 15_000;
@@ -32,7 +32,7 @@ export const mayBeCrashing = ({ restartCount, status, health }: Container): bool
 /** @param engineTime - current time of the engine's clock, in ms; required if a container may be crashing */
 export function containerRecordOf(
   container: Container,
-  wasInterrupted: InterruptionTest,
+  wasInterrupted: InterruptionPredicate,
   engineTime = Number.NaN,
 ): ContainerRecord {
   const { id, name, imageId, imageManifest, imageReference: reference, startedAt } = container;
@@ -57,7 +57,7 @@ export function containerRecordOf(
 export const isPreviousContainer = ({ containers }: Rollout, { id }: Container): boolean =>
   containers.some((record) => record.id === id);
 
-export const serviceRecordsOf = (changeover: Rollout | null, name: string): ContainerRecord[] =>
+export const serviceContainerRecordsOf = (changeover: Rollout | null, name: string): ContainerRecord[] =>
   (changeover?.containers ?? []).filter((record) => record.service === name);
 
 /**
@@ -68,7 +68,7 @@ export function isNewContainer(changeover: Rollout, container: Container): boole
   const name = serviceOf(container);
   return (
     changeover.moved.some((moved) => moved.name === name && !moved.added?.isSeparate) &&
-    !serviceRecordsOf(changeover, name).some((record) => hasSameImage(record, container))
+    !serviceContainerRecordsOf(changeover, name).some((record) => hasSameImage(record, container))
   );
 }
 
@@ -106,7 +106,7 @@ export const shouldRunContainer = (moved: UpdatedService, { runs }: Pick<Contain
   !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
 
 /** Record of the container that the given container replaces: same service and number. */
-export const replacedRecordOf = (
+export const replacedContainerRecordOf = (
   { containers }: Rollout,
   container: Container,
 ): ContainerRecord | undefined =>
@@ -117,7 +117,7 @@ export const replacedRecordOf = (
 /** True if a new container must only be created, because the container that it replaces was not running. */
 export function shouldStayStopped(changeover: Rollout, container: Container): boolean {
   const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
-  const record = replacedRecordOf(changeover, container);
+  const record = replacedContainerRecordOf(changeover, container);
   return (
     moved !== undefined &&
     (moved.runsOnce === true || (record !== undefined && !shouldRunContainer(moved, record)))
@@ -136,7 +136,7 @@ export function isServiceUpdated(
       if (moved.image !== null && !isContainerOfImage(container, moved.image)) return false;
       if (moved.runsOnce) return hasMigrationRun(changeover, container) && hasSucceeded(container);
       if (moved.added) return hasStarted(container) && !hasTemporaryName(container);
-      const record = replacedRecordOf(changeover, container);
+      const record = replacedContainerRecordOf(changeover, container);
       if (!record || record.id === container.id || hasTemporaryName(container)) return false;
       return shouldRunContainer(moved, record) ? hasStarted(container) : !isUp(container);
     })
@@ -151,7 +151,9 @@ export const requiredContainerCountOf = (
   changeover: Rollout,
   { name, runsOnce, added, isRemoved }: UpdatedService,
 ): number =>
-  isRemoved ? 0 : serviceRecordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0));
+  isRemoved
+    ? 0
+    : serviceContainerRecordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0));
 
 /** Ids of the current containers that must run, keyed by service. */
 export function requiredContainerIdsOf(
@@ -163,7 +165,7 @@ export function requiredContainerIdsOf(
       const ids = now
         .filter((container) => serviceOf(container) === moved.name)
         .filter((container) =>
-          shouldRunContainer(moved, replacedRecordOf(changeover, container) ?? { runs: true }),
+          shouldRunContainer(moved, replacedContainerRecordOf(changeover, container) ?? { runs: true }),
         )
         .map(({ id }) => id);
       return ids.length > 0 ? [[moved.name, ids] as const] : [];

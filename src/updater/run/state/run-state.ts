@@ -20,7 +20,7 @@ const openStates = [
 ] as const;
 const openState = z.discriminatedUnion('at', openStates);
 
-export const runStateSchema = z.discriminatedUnion('at', [
+export const storedRunStateSchema = z.discriminatedUnion('at', [
   ...openStates,
   /** `left` is the state from which a later run must continue; null if all steps are finished. */
   z.object({ at: z.literal('ended'), ending: runOutcomeSchema, left: z.nullable(openState) }),
@@ -29,8 +29,8 @@ export const runStateSchema = z.discriminatedUnion('at', [
 export type UpdateStage = (typeof stages)[number];
 /** State of a run that has not ended, or unfinished state of a run that has ended. */
 export type UnfinishedState = z.infer<typeof openState>;
-export type JournalState = z.infer<typeof runStateSchema>;
-type StateName = JournalState['at'];
+export type StoredRunState = z.infer<typeof storedRunStateSchema>;
+type StateName = StoredRunState['at'];
 
 /**
  * The rollback of a stack goes to `restoring` when the last new task is gone, or to `replacing` if a new task has
@@ -49,54 +49,54 @@ export const allowedTransitions: Readonly<Record<StateName, readonly StateName[]
 };
 
 /** @throws Error if the transition is not allowed */
-export function requireTransition(from: JournalState, to: JournalState): void {
+export function requireTransition(from: StoredRunState, to: StoredRunState): void {
   if (!canTransition(from, to)) throw new Error(`a run cannot go from ${from.at} to ${to.at}`);
 }
 
 /** Steps are only left to a later run if the outcome is `crashed` or `broken`. */
-export const endedStateOf = (state: JournalState, ending: RunOutcome): JournalState => {
+export const endedStateOf = (state: StoredRunState, ending: RunOutcome): StoredRunState => {
   const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
-  return { at: 'ended', ending, left: isOver ? null : openStateOf(state) };
+  return { at: 'ended', ending, left: isOver ? null : unfinishedStateOf(state) };
 };
 
 /**
  * Besides the allowed transitions, a run may stay in its state, and a later run may continue from the unfinished state
  * of a run that has ended.
  */
-export function canTransition(from: JournalState, to: JournalState): boolean {
-  const open = openStateOf(from);
+export function canTransition(from: StoredRunState, to: StoredRunState): boolean {
+  const open = unfinishedStateOf(from);
   if (from.at === 'ended' && open !== null) return to.at === 'ended' || canTransition(open, to);
   return from.at === to.at || allowedTransitions[from.at].includes(to.at);
 }
 
 /** Null if no steps are unfinished. */
-export const openStateOf = (state: JournalState): UnfinishedState | null =>
+export const unfinishedStateOf = (state: StoredRunState): UnfinishedState | null =>
   state.at === 'ended' ? state.left : state;
 
 /** The stage that the update has reached, even while it is being rolled back. */
-export function stageOf(state: JournalState): UpdateStage | 'restoring' | null {
-  const open = openStateOf(state);
+export function stageOf(state: StoredRunState): UpdateStage | 'restoring' | null {
+  const open = unfinishedStateOf(state);
   return open?.at === 'rolling-back' ? open.from : (open?.at ?? null);
 }
 
 /** True if the run may have written files but has not replaced any container. */
-export function isBeforeReplacing(state: JournalState): boolean {
+export function isBeforeReplacing(state: StoredRunState): boolean {
   const stage = stageOf(state);
   return stage === 'saving' || stage === 'writing';
 }
 
-export const isReplacing = (state: JournalState): boolean => {
+export const isReplacing = (state: StoredRunState): boolean => {
   const stage = stageOf(state);
   return stage === 'replacing' || stage === 'verifying';
 };
 
 /** Null if the run is not rolling back. `ending` is the outcome of the run after the rollback. */
-export function rollbackOf(state: JournalState): { ending: RunOutcome | null } | null {
-  const open = openStateOf(state);
+export function rollbackOf(state: StoredRunState): { ending: RunOutcome | null } | null {
+  const open = unfinishedStateOf(state);
   return open?.at === 'rolling-back' || open?.at === 'restoring' ? { ending: open.ending } : null;
 }
 
-export const runOutcomeOf = (state: JournalState): RunOutcome | null =>
+export const runOutcomeOf = (state: StoredRunState): RunOutcome | null =>
   state.at === 'ended' ? state.ending : null;
 
 const phaseWords: Record<UpdateStage | 'restoring', Phase | 'restore'> = {
@@ -108,7 +108,7 @@ const phaseWords: Record<UpdateStage | 'restoring', Phase | 'restore'> = {
   restoring: 'restore',
 };
 
-export function loggedPhaseOf(state: JournalState): string {
+export function loggedPhaseOf(state: StoredRunState): string {
   const stage = stageOf(state);
   return stage === null ? 'done' : phaseWords[stage];
 }

@@ -45,7 +45,7 @@ export const restorePointsDirectoryOf = (directory: string): string =>
 export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectoryOf(directory);
   try {
-    await requireFileModes(directory);
+    await requireFileModeSupport(directory);
     await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
@@ -107,7 +107,7 @@ const gitignoreText = '*\n';
  * accepted, although the server determines the modes (docs/contract.md 5.1).
  * @throws UpdateError rights-lost
  */
-export async function requireFileModes(directory: string): Promise<void> {
+export async function requireFileModeSupport(directory: string): Promise<void> {
   if (!(await hasNoFileModes(directory))) return;
   throw new UpdateError(
     'rights-lost',

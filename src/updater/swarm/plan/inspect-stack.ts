@@ -6,8 +6,8 @@ import {
   listNodes,
   listServices,
   listTasks,
-  readSwarmMembership,
-  type SwarmMembership,
+  readSwarmManagerInfo,
+  type SwarmManagerInfo,
 } from '../../../engine/swarm/swarm-requests.ts';
 import type { SwarmNode } from '../../../engine/swarm/swarm-service.ts';
 import { requireOwnContainer } from '../../compose/inspect/find-project/find-instance.ts';
@@ -27,7 +27,7 @@ export interface FoundStack extends TasksAndNodes {
   /** Includes the options from the settings file if the stack's directory is mounted. */
   context: RunContext;
   chosen: ChosenStack;
-  place: SwarmMembership;
+  place: SwarmManagerInfo;
   own: Container;
   paths: HostPaths;
   /** Mounted directory with the stack's files; null if there is none. */
@@ -42,7 +42,7 @@ export async function inspectStack(given: InitialRunContext): Promise<FoundStack
   const facts = requireEngine(engine);
   const programs = await requireCompatiblePrograms(engine, facts);
   const { version: engineVersion } = await facts;
-  const place = await readSwarmMembership(engine);
+  const place = await readSwarmManagerInfo(engine);
   if (place === null) {
     const message = 'this engine is not a Swarm manager, or access to the Swarm API is denied';
     throw new UpdateError('not-manager', message);

@@ -3,7 +3,7 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import { listNodes, listTasks } from '../../../engine/swarm/swarm-requests.ts';
 import { type SwarmTask, serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
 import type { TasksAndNodes } from '../services/choose-stack.ts';
-import { buildServiceSpec, isDeepEqual, specAmountsOf } from '../services/specs.ts';
+import { buildServiceSpec, isDeepEqual, mutableSpecValuesOf } from '../services/specs.ts';
 import { isHealthyService, isTaskAlive } from '../services/tasks.ts';
 import type { FoundStack } from './inspect-stack.ts';
 import type { StackUpdatePlan } from './plan-stack.ts';
@@ -18,7 +18,7 @@ export async function isStackUpToDate(
   const isDone = moves.every(
     (move) =>
       serviceImageOf(move.before) === move.image &&
-      isDeepEqual(buildServiceSpec(move, 'after', specAmountsOf(move.before)), move.before),
+      isDeepEqual(buildServiceSpec(move, 'after', mutableSpecValuesOf(move.before)), move.before),
   );
   if (!isDone || (files !== null && files.draft.changes.length > 0)) return false;
   const { engine } = found.context;

@@ -2,7 +2,7 @@ import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { compareSharedVersionNumbers } from '../../../core/release/compare-versions.ts';
 import { isNumberedTag } from '../../../core/release/pin-tag.ts';
-import { replicasOf, type SwarmNode } from '../../../engine/swarm/swarm-service.ts';
+import { replicaCountOf, type SwarmNode } from '../../../engine/swarm/swarm-service.ts';
 import { fetchPublishedImage, type PublishedImage } from '../../compose/pull/fetch-published-images.ts';
 import { checkPublishedTags } from '../../plan/check-published.ts';
 import type { ReleasePlan } from '../../plan/release-plan.ts';
@@ -10,7 +10,7 @@ import { createTagLookup } from '../../plan/tag-lookup.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { type Recalls, readRecalls } from '../../run/release/recalls.ts';
 import { runOutcomeOf } from '../../run/state/run-state.ts';
-import type { InheritedSpecs } from '../record/plan-stack-recovery.ts';
+import type { SpecInheritance } from '../record/plan-stack-recovery.ts';
 import type { FoundStackRecord } from '../record/stack-record.ts';
 import {
   type ChosenStack,
@@ -46,7 +46,7 @@ export interface StackUpdatePlan extends ReleasePlan {
 export async function planStackUpdate(
   { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
   earlier: FoundStackRecord | null,
-  { plan, inherits }: { plan: ReleasePlan; inherits: InheritedSpecs },
+  { plan, inherits }: { plan: ReleasePlan; inherits: SpecInheritance },
 ): Promise<StackUpdatePlan> {
   requireNoOlderVersion(plan, earlier, chosen);
   const recalls = await readRecalls(context);
@@ -133,7 +133,7 @@ export const describeServiceUpdate = (
   stack: string,
   { name, role, wanted, label, image }: StackServiceUpdate,
 ): string => {
-  const replicas = replicasOf(wanted);
+  const replicas = replicaCountOf(wanted);
   const many =
     replicas === null ? 'one task per node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
   const how = role === 'once' ? 'runs once, before the app' : many;

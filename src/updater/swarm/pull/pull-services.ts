@@ -6,8 +6,8 @@ import {
   isDeepEqual,
   isEligibleNode,
   isUnreachableNode,
+  mutableSpecValuesOf,
   type StackServiceUpdate,
-  specAmountsOf,
 } from '../services/specs.ts';
 
 /** Temporary service that makes nodes pull an image without running the image's programs. */
@@ -40,7 +40,7 @@ export function buildPullServices(
   nodes: readonly SwarmNode[],
 ): PullService[] {
   const specs = moves.map((move) => {
-    const after = buildServiceSpec(move, 'after', specAmountsOf(move.wanted));
+    const after = buildServiceSpec(move, 'after', mutableSpecValuesOf(move.wanted));
     return { image: move.image, placement: placementOf(after), after };
   });
   const unlike = specs.filter(

@@ -19,7 +19,7 @@ import { checkPulledImages } from '../../plan/check-pulled.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
 import {
   hasInheritedVersion,
-  labelledVersionOf,
+  labeledVersionOf,
   type ReleasePlan,
   requireNoDowngrade,
   type ServiceUpdate,
@@ -67,7 +67,7 @@ export async function checkPulledStackImages(
       : update,
   ) as [ServiceUpdate, ...ServiceUpdate[]];
   const updates = [app, ...workers];
-  const versionOf = (update: ServiceUpdate) => labelledVersionOf(update, images.get(update.to));
+  const versionOf = (update: ServiceUpdate) => labeledVersionOf(update, images.get(update.to));
   for (const update of updates) requireNoDowngrade(planned, update, versionOf(update), runningVersion);
   const running: RunningApp = {
     ...{ oldestVersion: runningVersion, isInstalled: false },

@@ -1,7 +1,12 @@
 import type { SwarmService } from '../../../engine/swarm/swarm-service.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import { isSameRequest, type UpdateOptions } from '../../run/options/update-options.ts';
-import { openStateOf, rollbackOf, runOutcomeOf, type UnfinishedState } from '../../run/state/run-state.ts';
+import {
+  rollbackOf,
+  runOutcomeOf,
+  type UnfinishedState,
+  unfinishedStateOf,
+} from '../../run/state/run-state.ts';
 import { classifySpecImage, isDeepEqual, type StackServiceUpdate } from '../services/specs.ts';
 import { type FoundStackRecord, type StackRecordData, stackRollbackState } from './stack-record.ts';
 
@@ -12,7 +17,7 @@ type StackRecoveryStep =
   /** This updater has restarted after its run ended: its outcome is logged again. */
   | { kind: 'repeat'; ending: RunOutcome }
   /** The previous run was killed before it changed a service: its files are restored, and the update starts again. */
-  | { kind: 'files-back'; inherits: InheritedSpecs }
+  | { kind: 'files-back'; inherits: SpecInheritance }
   /** The previous run is resumed where it was interrupted. `state` is the state from which it continues. */
   | { kind: 'go-on'; state: UnfinishedState }
   /** All changes of the previous run are rolled back before this update starts. */
@@ -29,7 +34,7 @@ type StackRecoveryStep =
  * Whether an update takes the owner's specs from the previous run's record. `wanted`: only for services unchanged since
  * that run. `halfway`: services are half updated, so all old app tasks are stopped first.
  */
-export type InheritedSpecs = 'nothing' | 'wanted' | 'halfway';
+export type SpecInheritance = 'nothing' | 'wanted' | 'halfway';
 
 /**
  * @param holder - id of this updater
@@ -45,10 +50,10 @@ export function planStackRecovery(
   const { started } = labels;
   const ending = runOutcomeOf(labels.state);
   const outcome = ending?.outcome;
-  const open = openStateOf(labels.state);
+  const open = unfinishedStateOf(labels.state);
   if (ending !== null && labels.holder === holder) return { kind: 'repeat', ending };
   if (outcome === 'updated' || outcome === 'unchanged') return { kind: 'none' };
-  const inherits = inheritedSpecsOf(data);
+  const inherits = specInheritanceOf(data);
   if (open?.at === 'pulling' || open?.at === 'writing') return { kind: 'files-back', inherits };
   if (open === null && inherits === 'nothing') return { kind: 'none' };
   if (!data.moves.every((move) => isUnchangedSinceRun(move, services)))
@@ -61,7 +66,7 @@ export function planStackRecovery(
 }
 
 /** If services were already half updated before the recorded run, only its record contains the owner's specs. */
-export const inheritedSpecsOf = ({ moves }: StackRecordData): InheritedSpecs =>
+export const specInheritanceOf = ({ moves }: StackRecordData): SpecInheritance =>
   moves.some(({ before, wanted }) => !isDeepEqual(before, wanted)) ? 'halfway' : 'nothing';
 
 function isUnchangedSinceRun(move: StackServiceUpdate, services: readonly SwarmService[]): boolean {

@@ -18,12 +18,12 @@ import type { SwarmConfig } from '../../../engine/swarm/swarm-service.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import {
   endedStateOf,
-  type JournalState,
   loggedPhaseOf,
-  openStateOf,
   requireTransition,
-  runStateSchema,
+  type StoredRunState,
+  storedRunStateSchema,
   type UnfinishedState,
+  unfinishedStateOf,
 } from '../../run/state/run-state.ts';
 import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 import { stackServiceUpdateSchema, swarmIdSchema } from '../services/specs.ts';
@@ -71,7 +71,7 @@ const recordLabelsSchema = z.strictObject({
     z.transform((word) => word === '1'),
   ),
   beat: labelNumber,
-  state: createJsonTextSchema(runStateSchema),
+  state: createJsonTextSchema(storedRunStateSchema),
 });
 interface RecordLabels extends z.infer<typeof recordLabelsSchema> {}
 
@@ -141,7 +141,7 @@ export const stackRollbackState: UnfinishedState = { at: 'rolling-back', from: '
 
 /** Returns the phase as named in the log, such as `pull` or `recreate`; `back` during a rollback. */
 export const recordedPhaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
-  openStateOf(state)?.at === 'rolling-back' ? 'back' : loggedPhaseOf(state);
+  unfinishedStateOf(state)?.at === 'rolling-back' ? 'back' : loggedPhaseOf(state);
 
 /** Identity of the updater that holds a record. */
 export type RecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
@@ -167,7 +167,7 @@ export class StackRecord {
     this.#timer.unref();
   }
 
-  get state(): JournalState {
+  get state(): StoredRunState {
     return this.#labels.state;
   }
 

@@ -1,4 +1,4 @@
-import { replicasOf } from '../../../engine/swarm/swarm-service.ts';
+import { replicaCountOf } from '../../../engine/swarm/swarm-service.ts';
 import { logUpdatedOutcome } from '../../run/last-lines.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
@@ -34,7 +34,7 @@ export function formatServiceVersions({
   moves,
 }: Pick<StackRecordData, 'stack' | 'to' | 'moves'>): string {
   const lasting = moves.filter(({ role }) => role !== 'once');
-  const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);
+  const on = lasting.filter(({ wanted }) => replicaCountOf(wanted) !== 0);
   const names = joinWithAnd((on.length > 0 ? on : lasting).map((move) => shortNameOf(stack, move)));
   return on.length > 0
     ? `${names} run${on.length > 1 ? '' : 's'} ${to}`

@@ -6,7 +6,7 @@ import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import type { DrivenRun, NextStep, RunGoal } from '../../run/run-steps.ts';
-import type { JournalState } from '../../run/state/run-state.ts';
+import type { StoredRunState } from '../../run/state/run-state.ts';
 import type { FoundStack } from '../plan/inspect-stack.ts';
 import type { StackUpdatePlan } from '../plan/plan-stack.ts';
 import { createSwarmCredentialHeaders, pullStackImages } from '../pull/pull-stack.ts';
@@ -81,7 +81,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   constructor(
     stack: StackToUpdate,
     record: StackRecord,
-    { earlier = null, planned = null }: { earlier?: JournalState | null; planned?: StackUpdatePlan | null },
+    { earlier = null, planned = null }: { earlier?: StoredRunState | null; planned?: StackUpdatePlan | null },
   ) {
     this.record = record;
     this.isReplacing = record.state.at !== 'pulling';

@@ -4,7 +4,7 @@ import {
   listNodes,
   listServices,
   listTasks,
-  type SwarmMembership,
+  type SwarmManagerInfo,
 } from '../../../engine/swarm/swarm-requests.ts';
 import {
   type SwarmNode,
@@ -14,7 +14,7 @@ import {
 } from '../../../engine/swarm/swarm-service.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { EngineContext } from '../../run/run-context.ts';
-import { type JournalState, openStateOf, rollbackOf } from '../../run/state/run-state.ts';
+import { rollbackOf, type StoredRunState, unfinishedStateOf } from '../../run/state/run-state.ts';
 import type { StackRecord } from '../record/stack-record.ts';
 import {
   buildServiceSpec,
@@ -23,16 +23,16 @@ import {
   isDeepEqual,
   isEligibleNode,
   isStoppedSpec,
-  type SpecAmounts,
+  type MutableSpecValues,
+  mutableSpecValuesOf,
   type SpecForm,
   type StackServiceUpdate,
-  specAmountsOf,
 } from '../services/specs.ts';
 import {
   canHaveMissedTasks,
   createTaskObservations,
   isTaskAlive,
-  recordObservation,
+  recordTaskObservations,
   summarizeTasks,
   type TaskObservations,
 } from '../services/tasks.ts';
@@ -44,7 +44,7 @@ const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stop
 interface FollowedService {
   move: StackServiceUpdate;
   seen: TaskObservations;
-  amounts: SpecAmounts;
+  amounts: MutableSpecValues;
   /**
    * Counter of forced updates in specs with the old image. A different number would make Swarm replace the old tasks
    * again.
@@ -63,7 +63,7 @@ interface FollowedService {
 interface WatchedStack {
   context: EngineContext;
   /** `taskHistoryLimit` is the number of ended tasks that Swarm retains per slot. */
-  place: Pick<SwarmMembership, 'taskHistoryLimit'>;
+  place: Pick<SwarmManagerInfo, 'taskHistoryLimit'>;
 }
 
 /** Polls the updated services, their tasks and the nodes. */
@@ -76,7 +76,7 @@ export class StackWatch {
   failure: SwarmTask | null = null;
   readonly #stack: WatchedStack;
   readonly #record: StackRecord;
-  readonly #earlier: JournalState | null;
+  readonly #earlier: StoredRunState | null;
   readonly #told = new Map<string, string>();
   #nodesAt = Number.NEGATIVE_INFINITY;
   #isFirstLook = true;
@@ -86,7 +86,7 @@ export class StackWatch {
    * @param earlier - state in which the resumed run was killed; null for a new run. After a kill, only tasks that Swarm
    * still retains are known.
    */
-  constructor(stack: WatchedStack, record: StackRecord, earlier: JournalState | null) {
+  constructor(stack: WatchedStack, record: StackRecord, earlier: StoredRunState | null) {
     this.#stack = stack;
     this.#record = record;
     this.#earlier = earlier;
@@ -94,11 +94,11 @@ export class StackWatch {
     this.followed = moves.map((move) => ({
       move,
       seen: createTaskObservations(tasks, move.role === 'app' && record.hasStarted),
-      amounts: specAmountsOf(move.wanted),
+      amounts: mutableSpecValuesOf(move.wanted),
       version: null,
       known: null,
       tried: null,
-      forcedOld: specAmountsOf(move.before).forced,
+      forcedOld: mutableSpecValuesOf(move.before).forced,
     }));
   }
 
@@ -200,7 +200,7 @@ export class StackWatch {
     const { spec } = service;
     const { nodes } = this;
     const tasks = all.filter((task) => task.service === move.id);
-    recordObservation(seen, move, { tasks, nodes }, at, askedAt);
+    recordTaskObservations(seen, move, { tasks, nodes }, at, askedAt);
     const side = classifySpecImage(move, spec);
     const isSettled =
       service.previousSpec !== null && classifySpecImage(move, service.previousSpec) === 'new';
@@ -209,7 +209,7 @@ export class StackWatch {
         seen.started.add('forgotten');
       // If the previous run was killed during its rollback, a new task may have started unseen, because Swarm deletes
       // the tasks that it removes.
-      const wasHolding = openStateOf(this.#earlier)?.at === 'rolling-back';
+      const wasHolding = unfinishedStateOf(this.#earlier)?.at === 'rolling-back';
       if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
     }
     if (side !== null && service.version !== each.version) this.#adopt(each, service, side);
@@ -247,7 +247,7 @@ export class StackWatch {
     if ([each.known, each.tried].some((own) => own !== null && isDeepEqual(own, spec))) return;
     each.known = spec;
     const { log } = this.#stack.context;
-    const { replicas, forced } = specAmountsOf(spec);
+    const { replicas, forced } = mutableSpecValuesOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
     // On the first poll of a resumed run, the replica count may be one that the killed run set to stop or hold the
     // service, not the owner's.

@@ -5,7 +5,7 @@ import { swarmLabels } from '../../../engine/objects/labels.ts';
 import {
   containerSpecOf,
   isJob,
-  replicasOf,
+  replicaCountOf,
   type SwarmNode,
   type SwarmService,
   type SwarmTask,
@@ -146,7 +146,7 @@ export function requireUpdatableServices(
       throw new UpdateError('stack-busy', message, { advice });
     }
     const paused = used.find(({ availability }) => availability === 'pause')?.name;
-    if (paused !== undefined && replicasOf(service.spec) === null) {
+    if (paused !== undefined && replicaCountOf(service.spec) === null) {
       const message = `${service.name} is global and has a task on node ${paused}, which is paused: Swarm would not replace this task`;
       const advice = `If the node should run the app, make it available: docker node update --availability active ${paused}. Otherwise, drain it. Then run {command} again.`;
       throw new UpdateError('stack-busy', message, { advice });

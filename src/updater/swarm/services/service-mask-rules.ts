@@ -1,7 +1,7 @@
 import type { Json } from '../../../engine/objects/json.ts';
 import { containerSpecOf, type SwarmService, serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
 import type { MaskRules } from '../../run/log/mask.ts';
-import { environmentSecretsOf, imageNamesOf } from '../../run/log/mask-rules.ts';
+import { environmentSecretsOf, imageReferencePartsOf } from '../../run/log/mask-rules.ts';
 import type { StackServiceUpdate } from './specs.ts';
 
 const secretsOfSpec = (spec: Json) => environmentSecretsOf(containerSpecOf(spec));
@@ -12,12 +12,12 @@ export const serviceMaskRulesOf = (services: readonly SwarmService[]): MaskRules
     .flatMap(secretsOfSpec),
   shown: services.flatMap(({ id, name, stack, spec }) => [
     ...[id, name, stack ?? ''],
-    ...imageNamesOf(serviceImageOf(spec)),
+    ...imageReferencePartsOf(serviceImageOf(spec)),
   ]),
 });
 
 /** A record contains the complete specs of its services, including secret values. */
 export const serviceUpdateMaskRulesOf = (moves: readonly StackServiceUpdate[]): MaskRules => ({
   secrets: moves.flatMap(({ before, wanted }) => [before, wanted]).flatMap(secretsOfSpec),
-  shown: moves.flatMap(({ id, name, image, label }) => [id, name, image, ...imageNamesOf(label)]),
+  shown: moves.flatMap(({ id, name, image, label }) => [id, name, image, ...imageReferencePartsOf(label)]),
 });

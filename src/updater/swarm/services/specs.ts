@@ -4,7 +4,7 @@ import { swarmLabels } from '../../../engine/objects/labels.ts';
 import { normalizePlatform } from '../../../engine/objects/platform.ts';
 import {
   constraintsOf,
-  replicasOf,
+  replicaCountOf,
   type SwarmNode,
   serviceImageOf,
   serviceLabelsOf,
@@ -46,7 +46,7 @@ const noNodeConstraint = 'node.id==nobody';
 const nudgeLabel = 'svc-updater.nudge';
 
 /** Values of a spec that may change during a run. */
-export interface SpecAmounts {
+export interface MutableSpecValues {
   /** Number of replicas that the owner currently wants; null for a global service. */
   replicas: number | null;
   /** Counter that each forced update increments. */
@@ -57,27 +57,27 @@ export interface SpecAmounts {
   nodesWithout: readonly string[];
 }
 
-export const specAmountsOf = (spec: Json): SpecAmounts => ({
-  replicas: replicasOf(spec),
+export const mutableSpecValuesOf = (spec: Json): MutableSpecValues => ({
+  replicas: replicaCountOf(spec),
   forced: Number(toObject(spec.TaskTemplate).ForceUpdate ?? 0),
   held: 0,
   nodesWithout: [],
 });
 
 /** Builds the given form of a service's spec, which differs only in the required fields (docs/contract.md 11.2). */
-export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amounts: SpecAmounts): Json {
+export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amounts: MutableSpecValues): Json {
   const { before } = move;
   switch (form) {
     case 'before': {
       // A service that a previous run stopped stays stopped, whatever number of replicas its owner wants.
-      const isAsWanted = replicasOf(before) === replicasOf(move.wanted);
-      return withAmounts(before, isAsWanted ? amounts : { ...amounts, replicas: replicasOf(before) });
+      const isAsWanted = replicaCountOf(before) === replicaCountOf(move.wanted);
+      return withAmounts(before, isAsWanted ? amounts : { ...amounts, replicas: replicaCountOf(before) });
     }
     case 'after':
       return withAmounts(withImage(move), amounts);
     case 'moving':
       return withAmounts(
-        withPauseOnFailure(withImage(move), { stopFirst: isOneTaskPerNode(move.wanted) }),
+        withPauseOnFailure(withImage(move), { stopFirst: hasTaskLimitPerNode(move.wanted) }),
         amounts,
       );
     case 'nudged': {
@@ -118,10 +118,10 @@ export const hadNewImage = ({ before, image }: StackServiceUpdate): boolean =>
   serviceImageOf(before) === image;
 
 export const isStoppedSpec = (spec: Json): boolean =>
-  replicasOf(spec) === 0 || constraintsOf(spec).includes(noNodeConstraint);
+  replicaCountOf(spec) === 0 || constraintsOf(spec).includes(noNodeConstraint);
 
 /** Checks whether a node can run only one task of the service, because of a host port or a limit per node. */
-export function isOneTaskPerNode(spec: Json): boolean {
+export function hasTaskLimitPerNode(spec: Json): boolean {
   const ports = toList<Json>(toObject(spec.EndpointSpec).Ports);
   const { MaxReplicas } = toObject(toObject(toObject(spec.TaskTemplate).Placement));
   return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
@@ -132,7 +132,7 @@ export function describeOverriddenSettings(spec: Json): string[] {
   const { FailureAction, Order } = toObject(spec.UpdateConfig);
   return [
     ...(FailureAction === 'rollback' ? ['failure_action will be "pause" instead of "rollback"'] : []),
-    ...(Order === 'start-first' && isOneTaskPerNode(spec)
+    ...(Order === 'start-first' && hasTaskLimitPerNode(spec)
       ? ['order will be "stop-first" instead of "start-first", because no node can run a second task']
       : []),
   ];
@@ -143,8 +143,10 @@ export function describeOverriddenSettings(spec: Json): string[] {
  * stops slowly may still run when another replica's new task starts.
  */
 export const hasOverlappingTasks = (spec: Json): boolean =>
-  (replicasOf(spec) ?? 2) > 1 ||
-  (toObject(spec.UpdateConfig).Order === 'start-first' && replicasOf(spec) === 1 && !isOneTaskPerNode(spec));
+  (replicaCountOf(spec) ?? 2) > 1 ||
+  (toObject(spec.UpdateConfig).Order === 'start-first' &&
+    replicaCountOf(spec) === 1 &&
+    !hasTaskLimitPerNode(spec));
 
 /** Ignores the order of keys, and empty fields of objects. */
 export const isDeepEqual = (a: unknown, b: unknown): boolean =>
@@ -179,7 +181,7 @@ function withPauseOnFailure(spec: Json, { stopFirst = false }: { stopFirst?: boo
   return Object.keys(changed).length === 0 ? spec : { ...spec, UpdateConfig: { ...config, ...changed } };
 }
 
-function withAmounts(spec: Json, { replicas, forced }: Pick<SpecAmounts, 'replicas' | 'forced'>): Json {
+function withAmounts(spec: Json, { replicas, forced }: Pick<MutableSpecValues, 'replicas' | 'forced'>): Json {
   const template = toObject(spec.TaskTemplate);
   return {
     ...spec,
@@ -215,7 +217,7 @@ function constantPartOf(spec: Json): Json {
   return {
     ...spec,
     Labels: labels,
-    Mode: replicasOf(spec) === null ? spec.Mode : 'replicated',
+    Mode: replicaCountOf(spec) === null ? spec.Mode : 'replicated',
     UpdateConfig: config,
     TaskTemplate: {
       ...template,

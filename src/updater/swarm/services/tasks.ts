@@ -1,6 +1,6 @@
 import { type Json, toObject } from '../../../engine/objects/json.ts';
 import {
-  replicasOf,
+  replicaCountOf,
   type SwarmNode,
   type SwarmService,
   type SwarmTask,
@@ -111,7 +111,7 @@ const couldNotStart = ({ state, error }: SwarmTask): boolean =>
  * @param at - time of the responses in ms, from a monotonic clock
  * @param askedAt - time of the requests in ms
  */
-export function recordObservation(
+export function recordTaskObservations(
   seen: TaskObservations,
   move: StackServiceUpdate,
   { tasks, nodes }: { tasks: readonly SwarmTask[]; nodes: readonly SwarmNode[] },
@@ -166,12 +166,12 @@ function hasStarted(task: SwarmTask, last: { state: string; at: number } | undef
 const createIdleTaskFilter =
   (spec: Json, nodes: readonly SwarmNode[]) =>
   ({ state, node }: SwarmTask): boolean =>
-    replicasOf(spec) === null &&
+    replicaCountOf(spec) === null &&
     state === 'pending' &&
     nodes.some((each) => each.id === node && !isEligibleNode(spec, each));
 
 /**
- * Must be called after `recordObservation` has recorded the poll.
+ * Must be called after `recordTaskObservations` has recorded the poll.
  * @param spec - spec that the service must have when the run is complete
  */
 export function summarizeTasks(
@@ -183,7 +183,7 @@ export function summarizeTasks(
   const isNew = ({ image }: SwarmTask) => image === move.image;
   const down = new Set(nodes.filter(isUnreachableNode).map(({ id }) => id));
   const isLost = ({ node, desiredState: wanted }: SwarmTask) => down.has(node) && wanted !== 'running';
-  const replicas = replicasOf(spec);
+  const replicas = replicaCountOf(spec);
   const eligible = nodes.filter((node) => isEligibleNode(spec, node));
   const isIdle = createIdleTaskFilter(spec, nodes);
   const alive = tasks.filter((task) => isTaskAlive(task) && !isIdle(task));
@@ -312,7 +312,7 @@ export function isHealthyService(
     service === move.id && image === move.image && state === 'complete';
   if (move.role === 'once') return own.length === 0 && tasks.some(hasSucceeded);
   const needs =
-    replicasOf(move.before) ??
+    replicaCountOf(move.before) ??
     nodes.filter((node) => isActiveNode(node) && isEligibleNode(move.before, node)).length;
   return own.length === needs && own.every((task) => isRunningTask(task) && task.image === move.image);
 }

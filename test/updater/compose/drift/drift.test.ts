@@ -8,7 +8,7 @@ import {
 import type { EngineDefaults } from '../../../../src/updater/compose/drift/engine-defaults.ts';
 import {
   type DriftFinding,
-  evaluateDifference,
+  evaluateDefinitionDifference,
   formatDriftAdvice,
 } from '../../../../src/updater/compose/drift/evaluate-changes.ts';
 import {
@@ -130,7 +130,7 @@ function findings(has: Parts, would: Parts, given: Partial<DefinitionSources> = 
     besides,
   );
   const differences = findDefinitionDifferences(running, planned);
-  return differences.map((difference) => evaluateDifference('app', difference, nothingUnset));
+  return differences.map((difference) => evaluateDefinitionDifference('app', difference, nothingUnset));
 }
 
 const sentences = (found: readonly DriftFinding[]) =>
@@ -332,7 +332,7 @@ describe('the advice for a loss', () => {
       'Apply your own edits with {up} first.',
     ],
   ])('suggests %s', (_, given, known, advice) => {
-    const finding = evaluateDifference('app', given, known);
+    const finding = evaluateDefinitionDifference('app', given, known);
     const remedy = finding.isLoss ? finding.remedy : null;
     if (remedy === null) throw new Error('it is no loss');
     expect(formatDriftAdvice([remedy], envFile)).toContain(advice);

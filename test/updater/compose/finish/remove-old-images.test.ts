@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { findOldImages } from '../../../../src/updater/compose/finish/remove-old-images.ts';
+import { findUnusedRepositoryImages } from '../../../../src/updater/compose/finish/remove-old-images.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';
 
 const digest = (digit: string) => `sha256:${digit.repeat(64)}`;
@@ -41,12 +41,16 @@ it.each<[situation: string, image: Listed, removed: string[] | null]>([
   ],
   ['no name that is none', { tags: ['<none>:<none>'], digests: ['<none>@<none>'] }, null],
 ])('removes %s', (_, { id = 'sha256:other', tags = [], digests = [] }, removed) => {
-  const found = findOldImages([{ id, tags, digests, size: 5 }], new Set(['sha256:used']), update);
+  const found = findUnusedRepositoryImages(
+    [{ id, tags, digests, size: 5 }],
+    new Set(['sha256:used']),
+    update,
+  );
   expect(found).toEqual(removed === null ? [] : [{ references: removed, bytes: 5 }]);
 });
 
 it('removes nothing if the reference of the new image cannot be parsed', () => {
   const moved = [movedService('app', { image: { reference: 'Not A Name', id: 'sha256:new' } })];
   const listed = { id: 'sha256:x', tags: ['<none>:<none>'], digests: [], size: 5 };
-  expect(findOldImages([listed], new Set(), { ...update, moved })).toEqual([]);
+  expect(findUnusedRepositoryImages([listed], new Set(), { ...update, moved })).toEqual([]);
 });

@@ -9,7 +9,7 @@ import { Notifier } from '../../../../src/notify/notifier.ts';
 import { inspectInstallation } from '../../../../src/updater/compose/inspect/inspect-installation.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
 import { Cancellation } from '../../../../src/updater/run/cancellation.ts';
-import type { InterruptionTest } from '../../../../src/updater/run/state/rollout.ts';
+import type { InterruptionPredicate } from '../../../../src/updater/run/state/rollout.ts';
 import { container as built } from '../../../build.ts';
 import { composeText, engineThat, rememberingLog, updateOptions } from '../../../build-plan.ts';
 
@@ -64,7 +64,7 @@ interface Case {
   argv?: string[];
   /** Labels in compose's model of the project. */
   labels?: Record<string, Record<string, string>>;
-  wasInterrupted?: InterruptionTest;
+  wasInterrupted?: InterruptionPredicate;
   outside?: boolean;
 }
 
@@ -177,10 +177,10 @@ describe('inspectInstallation: the project', () => {
 });
 
 describe('inspectInstallation: services', () => {
-  const interrupted: InterruptionTest = ({ name }) => name === 'svc-worker-2';
+  const interrupted: InterruptionPredicate = ({ name }) => name === 'svc-worker-2';
   const down = { status: 'exited' };
 
-  it.each<[string, Record<string, Told>, InterruptionTest, [number, number[]], [number, number[]]]>([
+  it.each<[string, Record<string, Told>, InterruptionPredicate, [number, number[]], [number, number[]]]>([
     [
       'some are stopped',
       { 'app-1': down, 'worker-1': down, 'worker-2': down, 'worker-3': {} },

@@ -4,9 +4,9 @@ import type { Container } from '../../../../src/engine/objects/container.ts';
 import {
   type ComposeRunView,
   type ComposeStep,
-  type ProcessFacts,
   planNextStep,
   stepNameOf,
+  type UnjournaledRunState,
 } from '../../../../src/updater/compose/loop/next-step.ts';
 import type { RunGoal } from '../../../../src/updater/run/run-steps.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
@@ -31,7 +31,7 @@ const point: NonNullable<JournalData['point']> = {
 interface Given {
   data?: Partial<JournalData>;
   now?: readonly Container[];
-  known?: Partial<ProcessFacts>;
+  known?: Partial<UnjournaledRunState>;
 }
 
 function view({ data, now = old, known }: Given): ComposeRunView {
@@ -81,7 +81,7 @@ describe('an update', () => {
     expect(story('update', { known: { done: new Set(['pull']), preparedChanges: 'no change' } })).toEqual([]);
   });
 
-  it.each<[ProcessFacts['preparedChanges'], string[]]>([
+  it.each<[UnjournaledRunState['preparedChanges'], string[]]>([
     ['changes', ['pull', 'record-containers', 'write']],
     ['changes, with data to save', ['pull', 'copy-warm', 'record-containers', 'copy-cold', 'write']],
   ])('continues from its journal if the pull finds %s', (found, before) => {

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Container, StorageMount } from '../../../../src/engine/objects/container.ts';
 import {
-  affectedContainerWarningsOf,
-  findCachedAddresses,
+  findAffectedContainerWarnings,
+  findProxiedContainers,
 } from '../../../../src/updater/compose/plan/affected-containers.ts';
 import { container } from '../../../build.ts';
 import { at, composeText, installed, planTo } from '../../../build-plan.ts';
@@ -79,12 +79,12 @@ describe('affectedContainerWarningsOf', () => {
     ['with a file that is not edited', { storage: [mount(at('compose.yaml'), { writable: false })] }, []],
   ])('evaluates a container %s', (_, other, expected) => {
     const from = beside(other);
-    expect(affectedContainerWarningsOf(planTo('v1.1.0', from))).toEqual(expected);
+    expect(findAffectedContainerWarnings(planTo('v1.1.0', from))).toEqual(expected);
   });
 
   it('also warns about an edited file in services of the project, but not about shared data', () => {
     const from = beside({ storage: [mount('/srv/photos'), mount(at('.env'))] }, true);
-    expect(affectedContainerWarningsOf(planTo('v1.1.0', from))).toEqual([
+    expect(findAffectedContainerWarnings(planTo('v1.1.0', from))).toEqual([
       'svc-other-1 has mounted the file .env directly, so it will read the old content until you run docker restart svc-other-1',
     ]);
   });
@@ -98,5 +98,5 @@ it.each<[string, Partial<Container>, string[]]>([
   ['that is stopped', { networks: ['svc_default'], published: ['80/tcp'], status: 'exited' }, []],
 ])('findCachedAddresses evaluates a container in the same network %s', (_, other, proxies) => {
   const known = proxies.length > 0 ? [{ name: 'svc-app-1', ips: ['10.0.0.3'], proxies }] : [];
-  expect(findCachedAddresses(beside(other, true))).toEqual(known);
+  expect(findProxiedContainers(beside(other, true))).toEqual(known);
 });

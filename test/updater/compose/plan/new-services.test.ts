@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { UpdateError } from '../../../../src/core/errors/update-error.ts';
-import type { ModelService } from '../../../../src/engine/cli/compose.ts';
+import type { ComposeService } from '../../../../src/engine/cli/compose.ts';
 import {
   describeNewService,
   findMissingDependencies,
@@ -12,7 +12,7 @@ import { composeText, generated, installed } from '../../../build-plan.ts';
 const images = { app: 'acme/svc:v1.0.0', db: 'postgres:17' };
 const app = { app: [container('app-1')] };
 const started = { services: app, containers: [container('app-1'), container('db-1')] };
-type Services = Record<string, ModelService>;
+type Services = Record<string, ComposeService>;
 type Dependency = { condition?: string; required?: boolean };
 
 /** A model whose app depends on `db` and these services. */
@@ -53,7 +53,7 @@ describe('findMissingServices', () => {
 });
 
 describe('describeAdded', () => {
-  it.each<[string, ModelService, object]>([
+  it.each<[string, ComposeService, object]>([
     ['another publisher', { image: 'redis:8', scale: 2 }, { replicas: 2, isSeparate: true }],
     ["the app's publisher", { image: 'acme/search:v1.1.0' }, { replicas: 1, isSeparate: false }],
     [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelService } from '../../../../src/engine/cli/compose.ts';
+import type { ComposeService } from '../../../../src/engine/cli/compose.ts';
 import { planRollout } from '../../../../src/updater/compose/plan/plan-rollout.ts';
 import type { ContainerRecord, UpdatedService } from '../../../../src/updater/run/state/rollout.ts';
 import { container, record } from '../../../build.ts';
@@ -18,9 +18,9 @@ const containers = ['app-1', 'worker-1', 'tail-1', 'db-1'].map((place) => record
 
 function changeoverOf(
   references: Record<string, string>,
-  worker: ModelService = {},
+  worker: ComposeService = {},
   records: readonly ContainerRecord[] = containers,
-  services: Record<string, ModelService> = { app: {}, worker },
+  services: Record<string, ComposeService> = { app: {}, worker },
   migrations: readonly string[] = [],
 ) {
   const plan = preparedPlan(planTo('v1.1.0', from), {
@@ -79,12 +79,12 @@ describe('planRollout', () => {
     expect(changeoverOf(goals, {}, app).words.runs).toBe('app and worker run v1.1.0');
   });
 
-  it.each<[string, ModelService, readonly string[]]>([
+  it.each<[string, ComposeService, readonly string[]]>([
     ['that asks for it', { depends_on: { app: { restart: true } } }, ['db']],
     ['that does not ask', { depends_on: { app: { condition: 'service_healthy' } } }, []],
     ['with no dependency', { depends_on: null }, []],
   ])('lists services to restart manually: a service %s', (_, db, named) => {
-    const asks: ModelService = { depends_on: { app: { restart: true } } };
+    const asks: ComposeService = { depends_on: { app: { restart: true } } };
     // The worker is updated itself, and `away` has no container.
     const services = { app: {}, worker: asks, db, away: asks };
     expect(changeoverOf(goals, {}, containers, services).words.restartedByHand).toEqual(named);
@@ -93,13 +93,13 @@ describe('planRollout', () => {
   });
 
   it('lists a migration that the update does not run although an updated service waits for it', () => {
-    const waits = (...names: string[]): ModelService => ({
+    const waits = (...names: string[]): ComposeService => ({
       depends_on: Object.fromEntries(
         names.map((name) => [name, { condition: 'service_completed_successfully' }]),
       ),
     });
     const stopped = containers.map((each) => ({ ...each, runs: each.service !== 'worker' }));
-    const named = (records: ContainerRecord[], service: ModelService) =>
+    const named = (records: ContainerRecord[], service: ComposeService) =>
       changeoverOf(goals, {}, records, { app: service, worker: {}, tail: {} }).words.runByHand;
     // `migrate` has the app's pin, but `prepare` does not.
     expect(named(stopped, waits('worker', 'migrate', 'prepare'))).toEqual(['worker', 'migrate']);
@@ -113,12 +113,12 @@ describe('planRollout', () => {
     const healthy = { condition: 'service_healthy' };
     const migrate = record(container('migrate-1', { status: 'exited' }));
     const references = { ...goals, migrate: 'acme/svc:v1.1.0', seed: 'acme/svc:v1.1.0' };
-    const order = (services: Record<string, ModelService>, migrations: string[]) =>
+    const order = (services: Record<string, ComposeService>, migrations: string[]) =>
       changeoverOf(references, {}, [...containers, migrate], services, migrations).moved.map(
         ({ name, runsOnce }) => (runsOnce ? `${name}!` : name),
       );
 
-    it.each<[string, Record<string, ModelService>, string[], string[]]>([
+    it.each<[string, Record<string, ComposeService>, string[], string[]]>([
       [
         'after the one that it waits for itself',
         { app: { depends_on: ends('migrate') }, migrate: { depends_on: { ...ends('seed'), db: healthy } } },
@@ -166,7 +166,7 @@ describe('planRollout', () => {
   });
 
   it('marks a service that runs pre_start commands of the new image', () => {
-    const app: ModelService = { pre_start: [{ command: ['/bin/migrate'] }] };
+    const app: ComposeService = { pre_start: [{ command: ['/bin/migrate'] }] };
     const { moved: all } = changeoverOf(goals, {}, containers, { app, worker: { pre_start: [] } });
     expect(all.map(({ name, hasStartHook = false }) => [name, hasStartHook])).toEqual([
       ['app', true],
@@ -175,7 +175,7 @@ describe('planRollout', () => {
     ]);
   });
 
-  it.each<[string, ModelService, readonly string[]]>([
+  it.each<[string, ComposeService, readonly string[]]>([
     ['to be healthy', { depends_on: { app: { condition: 'service_healthy' } } }, ['app']],
     ['to have started', { depends_on: { app: { condition: 'service_started' } } }, []],
   ])('lets the worker wait for the app %s', (_, service, awaits) => {

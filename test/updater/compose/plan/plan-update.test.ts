@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { svcProduct } from '../../../../src/core/names/product.ts';
 import { versionLabel } from '../../../../src/engine/objects/labels.ts';
-import { describeInstallation } from '../../../../src/updater/compose/inspect/describe-installation.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
+import { logInstallation } from '../../../../src/updater/compose/inspect/log-installation.ts';
 import {
   findVersionPrefix,
   newestRunningVersionOf,
@@ -59,7 +59,7 @@ describe('planUpdate with versions in the format of the product', () => {
     const { log, lines } = rememberingLog();
     const secrets = ['4.0.15.2941', '4.0.16.2944'].map((value) => ({ key: 'HOME_VERSION', value }));
     log.addMaskRules(() => ({ secrets }));
-    describeInstallation(from, log);
+    logInstallation(from, log);
     logPlan(planTo('4.0.16.2944', from), log);
     expect(lines.map((text) => text.replace(/(?:, pinned|: change).*/, ''))).toEqual([
       'info: app runs 4.0.15.2941',

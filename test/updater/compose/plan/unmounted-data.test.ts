@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ComposeModel, ModelMount, ModelService } from '../../../../src/engine/cli/compose.ts';
+import type { ComposeModel, ComposeMount, ComposeService } from '../../../../src/engine/cli/compose.ts';
 import type { Container, Image, StorageMount } from '../../../../src/engine/objects/container.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import {
@@ -24,11 +24,11 @@ function mountOf(text: string): StorageMount {
 }
 
 /** A service with mounts in this notation; `:/data` is an unnamed volume, `tmpfs:/data` a tmpfs. */
-function serviceOf(text: string): ModelService {
+function serviceOf(text: string): ComposeService {
   const entries = text.split(' ').filter(Boolean);
   const volumes = entries
     .filter((entry) => !entry.startsWith('tmpfs:'))
-    .map((entry): ModelMount => {
+    .map((entry): ComposeMount => {
       const [source = '', target = ''] = entry.split(':');
       return { type: source.startsWith('/') ? 'bind' : 'volume', source, target };
     });

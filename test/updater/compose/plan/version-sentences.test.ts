@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { formatRunningVersion } from '../../../../src/updater/compose/inspect/describe-installation.ts';
+import { formatRunningVersion } from '../../../../src/updater/compose/inspect/log-installation.ts';
 import {
   describeRunningServices,
   findVersionWarnings,
+  newVersionNameOf,
   previousVersionNameOf,
-  reachedVersionNameOf,
 } from '../../../../src/updater/compose/plan/version-sentences.ts';
 import { composeText, imageOf, installed, planTo, preparedPlan } from '../../../build-plan.ts';
 
@@ -34,7 +34,7 @@ it.each<[string, string, string, string, string]>([
   const plan = facts([tag], null, [label]);
   const installation = { ...plan.installation, prefix: 'v' as const, runningVersion: '1.9.1' };
   const updated = { ...plan, prefix: 'v' as const, installation, from: formatRunningVersion(installation) };
-  expect([previousVersionNameOf(updated), reachedVersionNameOf(updated)]).toEqual([from, reached]);
+  expect([previousVersionNameOf(updated), newVersionNameOf(updated)]).toEqual([from, reached]);
 });
 
 describe('describeRunningServices', () => {

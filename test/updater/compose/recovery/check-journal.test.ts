@@ -8,7 +8,7 @@ import {
   checkJournalRestorePoint,
 } from '../../../../src/updater/compose/recovery/check-journal.ts';
 import { gatherPreviousRunFacts } from '../../../../src/updater/compose/recovery/gather-previous-run.ts';
-import { emptyRestorePoint } from '../../../../src/updater/compose/save/save-data.ts';
+import { initialJournaledRestorePoint } from '../../../../src/updater/compose/save/save-data.ts';
 import type { RunContext } from '../../../../src/updater/run/run-context.ts';
 import { foundInstance, journalData, project } from '../../../build.ts';
 import { engineWith, rememberingLog, updateOptions } from '../../../build-plan.ts';
@@ -133,7 +133,7 @@ describe('checkRestorePoints', () => {
   const run = '20261121T104207Z';
   const check = (directory: string, asked = '/opt/svc/.svc-updater/restore') =>
     checkJournalRestorePoint(
-      { project, point: { ...emptyRestorePoint, directory, inMemory: [] } },
+      { project, point: { ...initialJournaledRestorePoint, directory, inMemory: [] } },
       asked,
       '/opt/svc',
     );

@@ -3,7 +3,7 @@ import {
   maxUpdaterStarts,
   type PreviousRunFacts,
   planRecovery,
-  type RecoveryStep,
+  type RecoveryAction,
 } from '../../../../src/updater/compose/recovery/plan-recovery.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
 import type { UnfinishedState } from '../../../../src/updater/run/state/run-state.ts';
@@ -48,7 +48,7 @@ const restorePoint: NonNullable<JournalData['point']> = {
   ...{ services: [], inMemory: [], riders: [], ports: [], policies: [] },
 };
 
-function step(situation: Situation): RecoveryStep {
+function step(situation: Situation): RecoveryAction {
   const { ended, stage, goingBack, hasPoint, started, ...facts } = situation;
   const afterwards = goingBack === 'end' ? theEnding : null;
   const open: UnfinishedState =
@@ -67,7 +67,7 @@ function step(situation: Situation): RecoveryStep {
 }
 
 /** For example `undo, then repeat`. */
-const words = (planned: RecoveryStep): string =>
+const words = (planned: RecoveryAction): string =>
   planned.kind === 'undo' ? `${planned.kind}, then ${planned.afterwards.kind}` : planned.kind;
 
 const ours: Given = { externalChange: [null] };

@@ -2,10 +2,10 @@ import { expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import {
-  checkDowntime,
+  checkDowntimeEstimate,
   describeRestorePoint,
   findDependentContainers,
-  formatTimeEstimate,
+  formatDurationEstimate,
 } from '../../../../src/updater/compose/restore-point/describe-restore-point.ts';
 import type { RestorePointSurvey } from '../../../../src/updater/data/copies/survey-restore-point.ts';
 import { container } from '../../../build.ts';
@@ -53,7 +53,7 @@ it.each<[number, number, string]>([
   [0, 0, 'about 1 s'],
   [100, 900, '2 to 15 min'],
 ])('formats an estimate from %d to %d s as %s', (least, most, words) =>
-  expect(formatTimeEstimate([least, most])).toBe(words),
+  expect(formatDurationEstimate([least, most])).toBe(words),
 );
 
 it.each<[least: number, most: number, limit: number | null, result: string | null]>([
@@ -72,13 +72,13 @@ it.each<[least: number, most: number, limit: number | null, result: string | nul
     'svc is expected to be unavailable for 2 to 20 s while the data is saved, but --max-downtime allows 10 s',
   ],
 ])('a downtime from %d to %d s, with a limit of %o, gives the warning %o', (least, most, limit, result) => {
-  const warnings = checkDowntime({ ...surveyed(), seconds: [least, most] }, limit, 'svc');
+  const warnings = checkDowntimeEstimate({ ...surveyed(), seconds: [least, most] }, limit, 'svc');
   expect(warnings).toEqual(result === null ? [] : [expect.stringContaining(result)]);
 });
 
 it('refuses an update whose downtime is certainly longer than allowed', () => {
   const warn = (changes: Partial<RestorePointSurvey['point']>) => () =>
-    checkDowntime({ ...surveyed(changes), seconds: [11, 20] }, 10, 'svc');
+    checkDowntimeEstimate({ ...surveyed(changes), seconds: [11, 20] }, 10, 'svc');
   expect(warn({})).toThrow(
     expect.objectContaining({
       code: 'data-unsupported',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ComposeModel } from '../../../../src/engine/cli/compose.ts';
 import {
   compareComposeModels,
-  substitutionsOf,
+  listVariableSubstitutions,
 } from '../../../../src/updater/compose/verify-edit/compare-models.ts';
 
 const model = (services: ComposeModel['services'], rest: object = {}): ComposeModel => ({
@@ -218,9 +218,9 @@ describe('substitutionsOf', () => {
 
   it('returns the old and the new value of a variable', () => {
     const edits = [{ ...edit, start: 2, end: 4, before: 'v1', after: 'v2' }];
-    expect(substitutionsOf(files, edits)).toEqual([{ from: 'v1', to: 'v2' }]);
+    expect(listVariableSubstitutions(files, edits)).toEqual([{ from: 'v1', to: 'v2' }]);
     expect(
-      substitutionsOf(
+      listVariableSubstitutions(
         files,
         edits.map(({ variable, ...literal }) => literal),
       ),
@@ -231,7 +231,7 @@ describe('substitutionsOf', () => {
     ['appended', { ...edit, start: 5, end: 5, before: '', after: 'V=canary\n' }],
     ['empty until now', { ...edit, start: 2, end: 2, before: '', after: 'canary' }],
   ])('returns the defaults that no longer apply: %s', (_, given) => {
-    expect(substitutionsOf(files, [given])).toEqual([
+    expect(listVariableSubstitutions(files, [given])).toEqual([
       { from: '', to: 'canary' },
       { from: 'latest', to: 'canary' },
       { from: 'none', to: 'canary' },

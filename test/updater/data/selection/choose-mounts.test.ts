@@ -4,7 +4,7 @@ import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import type { DataDeclaration } from '../../../../src/updater/data/data-context.ts';
 import {
   chooseMountsToSave,
-  findRunningWriters,
+  evaluateRunningWriters,
   isSharedHostDirectory,
   type MountContext,
   type UncheckedMount,
@@ -230,7 +230,7 @@ describe('a running container with a writable mount', () => {
     unseen({}),
   ];
   const writers = (mount: StorageMount, changes: Partial<Container> = {}, isStopped = false) =>
-    findRunningWriters(
+    evaluateRunningWriters(
       saved,
       [{ ...holder('other', [mount]), labels: {}, ...changes }],
       around(),
@@ -258,7 +258,7 @@ describe('a running container with a writable mount', () => {
   it.each(['/', '/opt/svc', '/var/lib/docker'])('causes only a warning if it mounts %s', (path) => {
     const saves = [unseen({ path: '/opt/svc/data' }), ...saved];
     const others = [holder('other', [bind(path, '/x')])];
-    const { refusals, warnings } = findRunningWriters(saves, others, around(), () => false);
+    const { refusals, warnings } = evaluateRunningWriters(saves, others, around(), () => false);
     expect([refusals, warnings.length]).toEqual([[], 1]);
   });
 
@@ -268,7 +268,7 @@ describe('a running container with a writable mount', () => {
   });
 
   it('can also be set to "save" if it belongs to the project', () => {
-    const [own] = findRunningWriters(
+    const [own] = evaluateRunningWriters(
       saved,
       [holder('other', [volume('v', '/x')])],
       around(),

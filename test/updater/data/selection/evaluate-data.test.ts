@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import type { Mount } from '../../../../src/core/mounts/host-paths.ts';
 import { createProduct, svcProduct } from '../../../../src/core/names/product.ts';
-import type { ModelService } from '../../../../src/engine/cli/compose.ts';
+import type { ComposeService } from '../../../../src/engine/cli/compose.ts';
 
 import {
   type DataFacts,
@@ -13,7 +13,7 @@ import {
 import { container } from '../../../build.ts';
 
 /** Parses `image data:/var/lib/x ./a:/b:ro [save] >db`: image, mounts, label and dependencies. */
-function service(text: string): ModelService {
+function service(text: string): ComposeService {
   const [image = '', ...words] = text.split(' ');
   const label = words.find((word) => word.startsWith('['))?.slice(1, -1);
   const needs = words.filter((word) => word.startsWith('>')).map((word) => [word.slice(1), {}]);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import {
-  readVersionsFile,
+  readProgramVersions,
   requireCompatiblePrograms,
 } from '../../../../src/updater/run/environment/program-versions.ts';
 import { engine as engineAt } from '../../../build.ts';
@@ -48,7 +48,7 @@ it.each<
 it('reads the versions that the build stored', async () => {
   const file = join(directory, 'programs.json');
   await writeFile(file, '{"cli":"29.7.2","api":"1.55","compose":"v5.4.0"}\n');
-  expect(await readVersionsFile(file)).toEqual({ ...noted, compose: 'v5.4.0' });
+  expect(await readProgramVersions(file)).toEqual({ ...noted, compose: 'v5.4.0' });
 });
 
 async function found(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMask } from '../../../../src/updater/run/log/mask.ts';
+import { createMaskFilter } from '../../../../src/updater/run/log/mask.ts';
 
 // Output of encoders for these values, without the surrounding quotes. The output of bash 5.2, Python 3, Go, Java, Perl
 // and jq was recorded; the output of PHP, Ruby, Gson and Jackson follows their documentation.
@@ -56,7 +56,7 @@ it.each<[encoder: string, value: string, printed: string]>([
   ['a URL in small letters', letters, 'Gr%c3%bc%c3%9fe%2f%3c%e2%82%ac%f0%9f%98%80%3e%26%27%22'],
   ['compose', quotes, raw`a\b"c'd$$e f`],
 ])('hides the output of %s for %j', (_, value, printed) => {
-  const mask = createMask({ secrets: [{ key: 'A', value }] });
+  const mask = createMaskFilter({ secrets: [{ key: 'A', value }] });
   expect(mask(`"${printed}"`)).toBe('"***"');
   // Also next to characters that could belong to an escape.
   for (const before of ['\\', '%', '$', "'", '\\u00', '%2'])
@@ -68,7 +68,7 @@ it('returns any text without a secret unchanged', () => {
     fc.constantFrom(...`\\\\%%$$'"uxUE_+0123789abcdef`),
     fc.string({ unit: 'binary', maxLength: 1 }),
   );
-  const mask = createMask({ secrets: [{ key: 'A', value: '\u0000never there' }] });
+  const mask = createMaskFilter({ secrets: [{ key: 'A', value: '\u0000never there' }] });
   fc.assert(
     fc.property(fc.string({ unit, maxLength: 40 }), (text) => {
       expect(mask(text)).toBe(text);
@@ -84,11 +84,11 @@ describe('a value that', () => {
     ['is base64 in JSON of PHP', '~~~?~~~?~~~?', raw`"fn5+P35+fj9+fn4\/"`, '"***"'],
     ['is base64 in a URL', '~~~?~~~?~~~?', 'x=fn5%2BP35%2Bfj9%2Bfn4%2F', 'x=***'],
   ])('%s is hidden', (_, value, text, hidden) => {
-    expect(createMask({ secrets: [{ key: 'A', value }] })(text)).toBe(hidden);
+    expect(createMaskFilter({ secrets: [{ key: 'A', value }] })(text)).toBe(hidden);
   });
 
   it('is part of a shown name is not hidden in any encoding of the name', () => {
-    const mask = createMask({
+    const mask = createMaskFilter({
       secrets: [{ key: 'A', value: 'acme.example/ü' }],
       shown: ['acme.example/ü/svc'],
     });

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { createMask, type MaskRules } from '../../../../src/updater/run/log/mask.ts';
+import { createMaskFilter, type MaskRules } from '../../../../src/updater/run/log/mask.ts';
 
 const mask = (secrets: Record<string, string>, text: string, more: Partial<MaskRules> = {}) =>
-  createMask({ secrets: Object.entries(secrets).map(([key, value]) => ({ key, value })), ...more })(text);
+  createMaskFilter({ secrets: Object.entries(secrets).map(([key, value]) => ({ key, value })), ...more })(
+    text,
+  );
 
 const marks = [
   '_',
@@ -226,7 +228,7 @@ describe('createMask', () => {
         value: `value number ${10_000 + i}`,
       }));
       const get = vi.spyOn(Map.prototype, 'get');
-      const hide = createMask({ secrets });
+      const hide = createMaskFilter({ secrets });
       expect(hide(`${'value number '.repeat(1000)}value number 10077`)).toMatch(/ \*\*\*$/);
       const { length } = get.mock.calls;
       get.mockRestore();

@@ -18,7 +18,6 @@ import type { Outcome } from '../../../../src/core/progress/outcome.ts';
 import { describeSchemaMistake } from '../../../../src/core/text/json-text.ts';
 import type { OutcomeFacts } from '../../../../src/updater/run/log/outcome-details.ts';
 import {
-  attemptFieldsOf,
   createPendingError,
   emptyJournal,
   formatPendingMessage,
@@ -28,6 +27,7 @@ import {
   type JournalData,
   journalOutcomeFactsOf,
   moveJournalToBackup,
+  nextAttemptFieldsOf,
   readJournal,
   readPendingJournal,
 } from '../../../../src/updater/run/state/journal.ts';
@@ -244,7 +244,7 @@ describe('countStart', () => {
     ['a crash', { attempt: 3, interruptedIn: 'verifying', state: crashed }, 4, 'verifying'],
     ['of an earlier version of the updater', { attempt: 3, state: { at: 'verifying' } }, 4, 'verifying'],
   ])('counts the attempts after: %s', (_, changes, attempt, interruptedIn) => {
-    expect(attemptFieldsOf({ ...data, ...changes })).toEqual({ attempt, interruptedIn });
+    expect(nextAttemptFieldsOf({ ...data, ...changes })).toEqual({ attempt, interruptedIn });
   });
 });
 

@@ -4,13 +4,13 @@ import {
   canTransition,
   isBeforeReplacing,
   isReplacing,
-  type JournalState,
   loggedPhaseOf,
-  openStateOf,
   rollbackOf,
-  runStateSchema,
+  type StoredRunState,
   stageOf,
+  storedRunStateSchema,
   type UnfinishedState,
+  unfinishedStateOf,
 } from '../../../../src/updater/run/state/run-state.ts';
 import { ending } from '../../../build.ts';
 
@@ -21,7 +21,7 @@ const open: UnfinishedState[] = [
   ...stages.map((from) => ({ at: 'rolling-back' as const, from, ending: failed })),
   { at: 'restoring', ending: null },
 ];
-const broken = (left: UnfinishedState | null): JournalState => ({
+const broken = (left: UnfinishedState | null): StoredRunState => ({
   at: 'ended',
   ending: ending('broken'),
   left,
@@ -31,19 +31,19 @@ describe('a run state', () => {
   it.each([...open, broken(null), ...open.map(broken)])(
     '%j is unchanged after storing and reading',
     (state) => {
-      expect(runStateSchema.parse(JSON.parse(JSON.stringify(state)))).toEqual(state);
+      expect(storedRunStateSchema.parse(JSON.parse(JSON.stringify(state)))).toEqual(state);
     },
   );
 
   it.each(open)('%j is recognized in the outcome that contains it', (state) => {
-    for (const of of [openStateOf, stageOf, rollbackOf, isReplacing, isBeforeReplacing, loggedPhaseOf])
+    for (const of of [unfinishedStateOf, stageOf, rollbackOf, isReplacing, isBeforeReplacing, loggedPhaseOf])
       expect(of(broken(state))).toEqual(of(state));
     expect(canTransition(broken(state), state)).toBe(true);
   });
 
   it('has no remaining work if the outcome leaves no state', () => {
     const over = broken(null);
-    expect([openStateOf(over), stageOf(over), rollbackOf(over), loggedPhaseOf(over)]).toEqual([
+    expect([unfinishedStateOf(over), stageOf(over), rollbackOf(over), loggedPhaseOf(over)]).toEqual([
       null,
       null,
       null,

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Outcome } from '../../../../src/core/progress/outcome.ts';
-import type { JournalState, UnfinishedState } from '../../../../src/updater/run/state/run-state.ts';
+import type { StoredRunState, UnfinishedState } from '../../../../src/updater/run/state/run-state.ts';
 import {
   readStackRecord,
   recordedPhaseOf,
@@ -22,7 +22,7 @@ const data: StackRecordData = {
   files: [{ path: '/opt/svc/stack.yaml', before: 'a'.repeat(64), after: 'b'.repeat(64) }],
 };
 const failed = { outcome: 'failed', exitCode: 4, message: 'failed: no space left' } as const;
-const ended: JournalState = { at: 'ended', ending: failed, left: null };
+const ended: StoredRunState = { at: 'ended', ending: failed, left: null };
 const labels = {
   ...{ run: data.run, holder: 'h1', container: 'c1', node: 'n1', started: '0', beat: '7' },
   state: JSON.stringify(ended),
@@ -48,7 +48,7 @@ describe('readRecord', () => {
   it('reads a complete record of a run that has ended or is in progress', async () => {
     const read7 = { ...labels, started: false, beat: 7 };
     expect(await read()).toMatchObject({ data, labels: { ...read7, state: ended } });
-    const open: JournalState = { at: 'rolling-back', from: 'replacing', ending: null };
+    const open: StoredRunState = { at: 'rolling-back', from: 'replacing', ending: null };
     const said = { ...labels, state: JSON.stringify(open) };
     expect(await read({ ...data, target: null, files: [] }, said)).toMatchObject({
       data: { ...data, target: null, files: [] },
@@ -169,7 +169,7 @@ describe('StackRecord', () => {
 });
 
 describe('phaseOf', () => {
-  it.each<[JournalState, string]>([
+  it.each<[StoredRunState, string]>([
     [{ at: 'pulling' }, 'pull'],
     [{ at: 'replacing' }, 'recreate'],
     [stackRollbackState, 'back'],

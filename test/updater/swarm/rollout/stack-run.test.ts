@@ -2,7 +2,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
 import { type Json, toObject } from '../../../../src/engine/objects/json.ts';
-import { replicasOf, serviceImageOf, serviceLabelsOf } from '../../../../src/engine/swarm/swarm-service.ts';
+import {
+  replicaCountOf,
+  serviceImageOf,
+  serviceLabelsOf,
+} from '../../../../src/engine/swarm/swarm-service.ts';
 import { runSteps, updateOrRollBack } from '../../../../src/updater/run/run-steps.ts';
 import { planServiceUpdates } from '../../../../src/updater/swarm/plan/plan-service-updates.ts';
 import type { StackUpdatePlan } from '../../../../src/updater/swarm/plan/plan-stack.ts';
@@ -106,12 +110,12 @@ async function begin({
 const writesTo = ({ written }: SwarmDouble, id: string): string[] =>
   written
     .filter(({ service }) => service === id)
-    .map(({ spec }) => `${serviceImageOf(spec) === newImage ? 'new' : 'old'} x${replicasOf(spec)}`);
+    .map(({ spec }) => `${serviceImageOf(spec) === newImage ? 'new' : 'old'} x${replicaCountOf(spec)}`);
 
 /** As many running tasks of the old version as the old spec requires; one if the spec is new. */
 const oldOf = ({ services }: SwarmDouble, id: string) => {
   const spec = services.get(id)?.Spec ?? {};
-  const count = serviceImageOf(spec) === newImage ? 1 : (replicasOf(spec) ?? 0);
+  const count = serviceImageOf(spec) === newImage ? 1 : (replicaCountOf(spec) ?? 0);
   return tasksOf(...Array<string>(count).fill('old running')).map((task) => ({
     ...task,
     service: id,
@@ -181,7 +185,7 @@ describe('StackRun', () => {
     });
     double.tasks = () => [
       ...withoutRoom(double),
-      ...(replicasOf(double.services.get('worker-id')?.Spec ?? {}) === 2
+      ...(replicaCountOf(double.services.get('worker-id')?.Spec ?? {}) === 2
         ? tasksOf(
             ['new running', { id: 'w1', service: 'worker-id' }],
             ['new running', { id: 'w2', service: 'worker-id' }],

@@ -8,7 +8,7 @@ import {
   requireUpdatableServices,
   stackFileImageOf,
 } from '../../../../src/updater/swarm/services/choose-stack.ts';
-import { buildServiceSpec, specAmountsOf } from '../../../../src/updater/swarm/services/specs.ts';
+import { buildServiceSpec, mutableSpecValuesOf } from '../../../../src/updater/swarm/services/specs.ts';
 import { updateOptions } from '../../../build-plan.ts';
 import { moveOf, nodes, nodeWith, serviceWith, specWith, tasksOf, whole } from '../../../build-stack.ts';
 
@@ -169,7 +169,7 @@ describe('the selected stack', () => {
 
   it('can use the nodes of a global service that the previous run stopped', () => {
     const move = moveOf('app', { before: specWith({ replicas: null }) });
-    const app = serviceWith(buildServiceSpec(move, 'stopped', specAmountsOf(move.before)));
+    const app = serviceWith(buildServiceSpec(move, 'stopped', mutableSpecValuesOf(move.before)));
     expect(listEligibleNodes({ app, workers: [] }, nodes('n1', 'n2'))).toHaveLength(2);
   });
 

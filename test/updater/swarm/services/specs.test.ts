@@ -6,22 +6,22 @@ import {
   classifySpecImage,
   describeOverriddenSettings,
   hasOverlappingTasks,
+  hasTaskLimitPerNode,
   isActiveNode,
   isDeepEqual,
   isEligibleNode,
-  isOneTaskPerNode,
   isStoppedSpec,
-  type SpecAmounts,
+  type MutableSpecValues,
+  mutableSpecValuesOf,
   type SpecForm,
   type StackServiceUpdate,
-  specAmountsOf,
 } from '../../../../src/updater/swarm/services/specs.ts';
 import { moveOf, newImage, nodeWith, oldImage, specWith } from '../../../build-stack.ts';
 
 const rollback = { FailureAction: 'rollback', Order: 'stop-first', Parallelism: 1 };
 const startFirst = { FailureAction: 'pause', Order: 'start-first' };
 const hostPort = [{ PublishMode: 'host', PublishedPort: 80 }];
-const amounts = (changes: Partial<SpecAmounts> = {}): SpecAmounts => ({
+const amounts = (changes: Partial<MutableSpecValues> = {}): MutableSpecValues => ({
   replicas: 2,
   forced: 0,
   held: 2,
@@ -34,7 +34,7 @@ const newParts: Parts = { image: newImage };
 
 describe('specOf', () => {
   /** Changes of a found spec in each form; all other fields are unchanged. */
-  it.each<[what: string, form: SpecForm, found: Parts, changes: Partial<SpecAmounts>, becomes: Parts]>([
+  it.each<[what: string, form: SpecForm, found: Parts, changes: Partial<MutableSpecValues>, becomes: Parts]>([
     ['as it was', 'before', {}, {}, {}],
     ['the new image and its label', 'after', {}, {}, newParts],
     ['no label where there was none', 'after', { label: null }, {}, { ...newParts, label: null }],
@@ -122,7 +122,7 @@ describe('specOf', () => {
 
   it('updates a service that the previous run stopped, or restores the definition that was found', () => {
     const move = moveOf('worker', { before: specWith({ replicas: 0 }), wanted: specWith({ replicas: 3 }) });
-    const given = specAmountsOf(move.wanted);
+    const given = mutableSpecValuesOf(move.wanted);
     expect(buildServiceSpec(move, 'after', given)).toMatchObject({ Mode: { Replicated: { Replicas: 3 } } });
     expect(buildServiceSpec(move, 'before', given)).toMatchObject({ Mode: { Replicated: { Replicas: 0 } } });
   });
@@ -210,7 +210,7 @@ describe('update settings of a service', () => {
     [{}, false],
     [{ ports: hostPort }, true],
     [{ maxReplicas: 1 }, true],
-  ])('takesOneTask %j: %s', (parts, one) => expect(isOneTaskPerNode(specWith(parts))).toBe(one));
+  ])('takesOneTask %j: %s', (parts, one) => expect(hasTaskLimitPerNode(specWith(parts))).toBe(one));
 
   it.each<[Parts, boolean]>([
     [{ replicas: 2 }, true],

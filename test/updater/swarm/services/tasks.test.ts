@@ -7,7 +7,7 @@ import {
   createTaskObservations,
   isHealthyService,
   isRunOnceService,
-  recordObservation,
+  recordTaskObservations,
   summarizeTasks,
   type TaskObservations,
   type TaskSummary,
@@ -47,7 +47,7 @@ function seenIn(
   for (const each of looks) {
     const [told, { at = now + 100, nodes: there = allNodes }] = isLook(each) ? each : [each, {}];
     now = at;
-    recordObservation(seen, move, { tasks: told === '' ? [] : tasksOf(told), nodes: there }, at);
+    recordTaskObservations(seen, move, { tasks: told === '' ? [] : tasksOf(told), nodes: there }, at);
   }
   return seen;
 }
@@ -146,9 +146,9 @@ describe('summariseTasks', () => {
     forMs = 5_000,
   }: Given): TaskSummary {
     const look = { spec, tasks, nodes: there };
-    recordObservation(seen, move, look, 0);
+    recordTaskObservations(seen, move, look, 0);
     summarizeTasks(seen, move, look, 0);
-    recordObservation(seen, move, look, forMs);
+    recordTaskObservations(seen, move, look, forMs);
     return summarizeTasks(seen, move, look, forMs);
   }
   const judged = (given: Given): string => {
@@ -247,7 +247,7 @@ describe('summariseTasks', () => {
     const once = moveOf('app', { role: 'once' });
     const seen = createTaskObservations([]);
     const look = { spec: scaled(1), tasks, nodes: allNodes };
-    recordObservation(seen, once, look, 0);
+    recordTaskObservations(seen, once, look, 0);
     const found = summarizeTasks(seen, once, look, 0);
     expect([found.isHealthy, found.failures]).toEqual([well, failures]);
   });

@@ -20,8 +20,8 @@ import {
   type KnownProject,
   listComposeContainers,
   type ProjectLocation,
-} from './labelled-project.ts';
-import { journalDirectoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
+} from './labeled-project.ts';
+import { journalDirectoriesOf, journaledProjectOf, locateProject } from './locate-project.ts';
 import {
   explainMissingProject,
   requireComposeContainers,
@@ -122,7 +122,7 @@ export function requireNoUnrelatedContainers(
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {
   const journals = await readJournals(journalDirectoriesOf(paths, options));
   const ours = journals.find(({ containerId }) => containerId === own.id);
-  if (ours) return projectOfJournal(ours);
+  if (ours) return journaledProjectOf(ours);
   const message = `no compose project contains container ${options.container?.slice(0, 12)}`;
   const advice = 'The container was replaced after the update was requested; run {command} again.';
   throw new UpdateError('no-app', message, { advice });

@@ -6,7 +6,7 @@ import { formatMountAdvice } from '../../../../core/errors/advice.ts';
 import { UpdateError } from '../../../../core/errors/update-error.ts';
 import { type HostPaths, isWithin } from '../../../../core/mounts/host-paths.ts';
 import { stateDirectoryName } from '../../../../core/names/state-directory-name.ts';
-import type { NamedMount } from '../../../../engine/api-objects.ts';
+import type { ListedMount } from '../../../../engine/api-objects.ts';
 import type { Engine } from '../../../../engine/cli/engine.ts';
 import { readContainerFile } from '../../../../engine/containers/container-file.ts';
 import {
@@ -41,7 +41,7 @@ export interface HostInspector {
    * Lists, for all containers, the mounts at the path or at one of its parent directories.
    * @throws UpdateError engine-unavailable
    */
-  listMounts(path: string): Promise<readonly NamedMount[]>;
+  listMounts(path: string): Promise<readonly ListedMount[]>;
 }
 
 const marker = `${stateDirectoryName}-seen-`;
@@ -177,7 +177,7 @@ async function candidates(
 }
 
 /** Returns the host path of a directory inside another container's mount. */
-const sourceOf = ({ source, destination }: NamedMount, directory: string): string =>
+const sourceOf = ({ source, destination }: ListedMount, directory: string): string =>
   join(source, relative(destination, directory));
 
 /**

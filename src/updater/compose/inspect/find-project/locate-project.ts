@@ -12,7 +12,7 @@ import {
   type HostInspector,
   hasComposeFileHere,
 } from './host-inspector.ts';
-import type { KnownProject, ProjectLocation } from './labelled-project.ts';
+import type { KnownProject, ProjectLocation } from './labeled-project.ts';
 
 interface Search {
   projects: readonly KnownProject[];
@@ -35,7 +35,7 @@ export async function locateProject(
   look: HostInspector,
 ): Promise<ProjectLocation> {
   const pending = (await readJournals(journalDirectoriesOf(paths, options))).filter(isPending);
-  const projects = withHalfReplaced(known, pending.map(projectOfJournal));
+  const projects = withHalfReplaced(known, pending.map(journaledProjectOf));
   const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
   if (options.project) return byName(search, options.project);
   const place = byDirectory(search);
@@ -114,7 +114,7 @@ function byDirectory(
 export const journalDirectoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
   dir ? [dir] : paths.destinations;
 
-export const projectOfJournal = ({ project, services }: JournalData): KnownProject => ({
+export const journaledProjectOf = ({ project, services }: JournalData): KnownProject => ({
   ...project,
   services: new Set(services),
 });

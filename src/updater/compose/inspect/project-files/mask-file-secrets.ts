@@ -12,12 +12,12 @@ import {
   listUnmaskedTexts,
 } from '../../../../core/compose/secrets/project-secrets.ts';
 import {
-  findContentSecrets,
   findKeyedSecrets,
   findRawEnvFileSecrets,
+  splitSecretContent,
 } from '../../../../core/compose/secrets/secret-lines.ts';
 import type { TextFile } from '../../../../core/files/text-file.ts';
-import { imageNamesOf } from '../../../run/log/mask-rules.ts';
+import { imageReferencePartsOf } from '../../../run/log/mask-rules.ts';
 import type { Log } from '../../../run/log/run-log.ts';
 
 const maxBytes = 5 * 1024 * 1024;
@@ -44,7 +44,7 @@ export async function maskFileSecrets(
     const places = [projectDirectoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
     return {
       secrets: findProjectSecrets(files),
-      shown: [...places, ...services, ...images.flatMap(imageNamesOf)],
+      shown: [...places, ...services, ...images.flatMap(imageReferencePartsOf)],
     };
   });
   const [env = [], secret = [], config = []] = await Promise.all(
@@ -56,7 +56,7 @@ export async function maskFileSecrets(
       // previous env files.
       ...findEnvFileSecrets([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...findEnvFileSecrets([file]), ...findRawEnvFileSecrets(file.text)]),
-      ...secret.flatMap(({ text }) => findContentSecrets(text)),
+      ...secret.flatMap(({ text }) => splitSecretContent(text)),
       // In config files, only values with names that look secret are masked. Most of a config is not secret and is
       // needed to understand container logs.
       ...config.flatMap(({ text }) => findKeyedSecrets(text)),

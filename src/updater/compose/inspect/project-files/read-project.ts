@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { getParsedComposeFile } from '../../../../core/compose/compose-file.ts';
 import {
-  formatLocation,
+  formatLineLocation,
   type ReferencedFile,
   resolveIncludeTree,
   resolveReferencedPath,
@@ -165,7 +165,7 @@ function checkEnvFiles(
       const entry = layer.file.getService(name);
       const base = entry?.extends;
       if (base?.file === null)
-        wanted.add(resolveTextVariables(layer, base.service, formatLocation(layer, base.line)));
+        wanted.add(resolveTextVariables(layer, base.service, formatLineLocation(layer, base.line)));
       for (const link of entry?.envFiles ?? []) {
         const path = resolveReferencedPath(layer, link);
         if (paths.fromHost(path) === null) outside.push({ path, kind: `env_file of ${name}` });

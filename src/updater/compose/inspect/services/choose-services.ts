@@ -2,7 +2,7 @@ import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../../core/compose/variables.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { type Container, containerNumberOf, isUp, serviceOf } from '../../../../engine/objects/container.ts';
-import type { InterruptionTest } from '../../../run/state/rollout.ts';
+import type { InterruptionPredicate } from '../../../run/state/rollout.ts';
 import type { InstalledService } from '../installation.ts';
 
 /**
@@ -13,7 +13,7 @@ import type { InstalledService } from '../installation.ts';
 export function chooseServices(
   containers: readonly Container[],
   names: { app: string; workers: readonly string[] },
-  wasInterrupted: InterruptionTest,
+  wasInterrupted: InterruptionPredicate,
 ) {
   const factsOf = (name: string): InstalledService => {
     const own = containers.filter((container) => serviceOf(container) === name);

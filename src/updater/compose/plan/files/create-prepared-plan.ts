@@ -2,7 +2,7 @@ import { findServicesByEnvFile } from '../../../../core/compose/include-tree.ts'
 import { parseVersionLabel } from '../../../../core/release/pin-tag.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import type { Image } from '../../../../engine/objects/container.ts';
-import { labelledVersionOf, requireNoDowngrade, type ServiceUpdate } from '../../../plan/release-plan.ts';
+import { labeledVersionOf, requireNoDowngrade, type ServiceUpdate } from '../../../plan/release-plan.ts';
 import {
   completionDependenciesOf,
   type Installation,
@@ -15,7 +15,11 @@ import { compareComposeModels, requireExpectedChanges } from '../../verify-edit/
 import { findMissingDependencies } from '../new-services.ts';
 import { findMajorVersionWarnings } from '../plan-update.ts';
 import type { Plan, PreparedPlan } from '../prepared-plan.ts';
-import { checkGeneratedFiles, type ReleaseDefinitions, unreplacedServicesOf } from './check-generated.ts';
+import {
+  checkReleaseDefinitions,
+  type ReleaseDefinitions,
+  unreplacedServicesOf,
+} from './check-release-definitions.ts';
 import type { draftFileChanges } from './draft-file-changes.ts';
 
 /** Drafted new files, and compose's model of them. */
@@ -82,7 +86,7 @@ function checkModelChanges(
   const proof = compareComposeModels(installation.model, unset ?? definitions.model, expected);
   const { alsoUpdatedServices: alsoMoved } = proof;
   if (installation.kind === 'generated') {
-    return { alsoMoved, warnings: checkGeneratedFiles(installation, definitions, expected, updates) };
+    return { alsoMoved, warnings: checkReleaseDefinitions(installation, definitions, expected, updates) };
   }
   requireExpectedChanges(proof, expected);
   return { alsoMoved, warnings: [] };
@@ -113,7 +117,7 @@ export function checkPulledVersion(plan: Plan, images: ReadonlyMap<string, Image
   const { installation, app } = plan;
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
-  const label = labelledVersionOf(app, image);
+  const label = labeledVersionOf(app, image);
   // A tag or label is never compared with a version variable, because an image inherits the variable of its base image.
   const [running, pulled] =
     installation.runningVersion || label

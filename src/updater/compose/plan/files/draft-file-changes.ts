@@ -15,7 +15,7 @@ import type { Installation } from '../../inspect/installation.ts';
 import {
   type ExpectedModelChanges,
   listVariableLocations,
-  substitutionsOf,
+  listVariableSubstitutions,
 } from '../../verify-edit/compare-models.ts';
 import { isPinInUserFile, pinsOf } from '../plan-update.ts';
 import type { Plan } from '../prepared-plan.ts';
@@ -63,7 +63,7 @@ export function draftFileChanges(
         return reference === null ? [] : [[update.service, reference] as const];
       }),
     ),
-    substitutions: substitutionsOf(draft.files, edits),
+    substitutions: listVariableSubstitutions(draft.files, edits),
     variableLocations: listVariableLocations(draft.files, edits),
     hasSharedPin: (service) => isPinShared(files, service, pinsOf(installation)),
   };

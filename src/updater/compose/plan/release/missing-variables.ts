@@ -52,7 +52,7 @@ export function requireSecretValues(
 }
 
 /** Warns about unset variables without a default that the current files do not use but the release's files do. */
-export function findEmptyVariables(
+export function findEmptyVariableWarnings(
   installation: Installation,
   draft: ProjectDraft,
   release: readonly ReleaseFileUpdate[],

@@ -19,7 +19,7 @@ export interface ReleaseFileUpdate {
 }
 
 /** Returns the names of the generated files that the project uses through `-f` or `include`. */
-export function listRequiredReleaseFiles({ project, files }: Installation): string[] {
+export function listUsedReleaseComposeFiles({ project, files }: Installation): string[] {
   const included = files.composeFiles.flatMap((file) =>
     getParsedComposeFile(file).includes.flatMap(({ paths }) =>
       paths.map(({ path }) => resolve(dirname(file.path), path)),

@@ -4,13 +4,13 @@ import { Readable } from 'node:stream';
 import { parseImageReference, shortRepositoryOf } from '../../../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../../../core/errors/update-error.ts';
 import {
-  archiveTrailer,
-  createArchiveEntry,
-  createArchiveHeader,
-  paddingOf,
-} from '../../../../core/files/archive-header.ts';
+  createTarEntry,
+  createTarHeader,
+  tarPaddingOf,
+  tarTrailer,
+} from '../../../../core/files/tar-header.ts';
 import { EngineError } from '../../../../engine/http/engine-error.ts';
-import { layoutAnnotations } from '../../../../engine/objects/labels.ts';
+import { ociLayoutAnnotations } from '../../../../engine/objects/labels.ts';
 import { classifyPullFailure } from '../../../../engine/registry/classify-pull-failure.ts';
 import { blobEntryNameOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
 import { awaitWithHeartbeat } from '../../../run/log/heartbeat.ts';
@@ -147,8 +147,8 @@ async function* streamImageLayout(
   const manifests = [...images].map(([reference, { root }]) => {
     const { name, tag } = imageNameOf(reference);
     const annotations = {
-      [layoutAnnotations.name]: `${name}:${tag}`,
-      [layoutAnnotations.tag]: tag,
+      [ociLayoutAnnotations.name]: `${name}:${tag}`,
+      [ociLayoutAnnotations.tag]: tag,
     };
     return { ...root, annotations };
   });
@@ -167,18 +167,18 @@ async function* streamImageLayout(
   let sent = 0;
   for (const part of parts) {
     const size = blobSizeOf(archive, part);
-    yield createArchiveHeader(blobEntryNameOf(part), size);
+    yield createTarHeader(blobEntryNameOf(part), size);
     for await (const piece of streamBlob(archive, part)) {
       yield piece;
       sent += piece.length;
       onSent(sent);
     }
-    yield Buffer.alloc(paddingOf(size));
+    yield Buffer.alloc(tarPaddingOf(size));
   }
-  yield archiveTrailer;
+  yield tarTrailer;
 }
 
-const createTextEntry = (name: string, text: string): Buffer[] => createArchiveEntry(name, Buffer.from(text));
+const createTextEntry = (name: string, text: string): Buffer[] => createTarEntry(name, Buffer.from(text));
 
 /**
  * Returns the parts of a reference: for containerd, a name that includes the registry; for older engines, the

@@ -11,7 +11,7 @@ import type {
 import {
   groupKnownProjects,
   type KnownProject,
-} from '../../../../../src/updater/compose/inspect/find-project/labelled-project.ts';
+} from '../../../../../src/updater/compose/inspect/find-project/labeled-project.ts';
 import { locateProject } from '../../../../../src/updater/compose/inspect/find-project/locate-project.ts';
 import { Journal, type JournalData } from '../../../../../src/updater/run/state/journal.ts';
 import { stateDirectoryOf } from '../../../../../src/updater/run/state/state-directory.ts';

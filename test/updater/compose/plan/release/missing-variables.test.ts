@@ -3,7 +3,7 @@ import { setProjectFile } from '../../../../../src/core/compose/project-files.ts
 import { UpdateError } from '../../../../../src/core/errors/update-error.ts';
 import {
   createMissingVariablesError,
-  findEmptyVariables,
+  findEmptyVariableWarnings,
   requireSecretValues,
 } from '../../../../../src/updater/compose/plan/release/missing-variables.ts';
 import { container, installation } from '../../../../build.ts';
@@ -61,7 +61,7 @@ describe('unset variables of a release', () => {
     ['as the key of a mapping', `x-map: { "\${FRESH}": 1 }\n`, '', null],
   ])('may cause a warning: a variable %s', (_, text, before, names) => {
     const { install, draft, release } = given(text, undefined, before);
-    const warnings = findEmptyVariables(install, draft, release);
+    const warnings = findEmptyVariableWarnings(install, draft, release);
     expect(warnings).toEqual(
       names === null
         ? []

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelService } from '../../../../../src/engine/cli/compose.ts';
+import type { ComposeService } from '../../../../../src/engine/cli/compose.ts';
 import type { Container, StorageMount } from '../../../../../src/engine/objects/container.ts';
 import { buildPreflightContainer } from '../../../../../src/updater/compose/plan/release/preflight.ts';
 import { container, image } from '../../../../build.ts';
@@ -13,7 +13,7 @@ const labels = { 'traefik.enable': 'true' };
 interface Case {
   app?: Partial<Container>;
   /** The old environment in the files. */
-  before?: ModelService['environment'];
+  before?: ComposeService['environment'];
   /** The service in the new files. */
   after?: object;
   /** The environment that `up` would send for the old files. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { splitLabelPaths } from '../../../../../src/updater/compose/inspect/find-project/labelled-project.ts';
+import { splitLabelPaths } from '../../../../../src/updater/compose/inspect/find-project/labeled-project.ts';
 
 it.each<[string, string, string[]]>([
   ['', '/opt/svc', []],

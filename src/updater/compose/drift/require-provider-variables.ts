@@ -4,7 +4,7 @@ import { isNumberedTag } from '../../../core/release/pin-tag.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { InstalledService } from '../inspect/installation.ts';
-import type { ChangeWithTexts } from './changes.ts';
+import type { ChangeWithSettingTexts } from './changes.ts';
 
 /**
  * Rejects an update that would lose variables set by provider services (`provider:`). Provider programs are on the
@@ -13,9 +13,9 @@ import type { ChangeWithTexts } from './changes.ts';
  * @param planned - the image references that the update installs, keyed by service
  * @throws UpdateError drift
  */
-export function requireProvidedVariables(
+export function requireProviderVariables(
   { model, services }: { model: ComposeModel; services: readonly InstalledService[] },
-  changes: readonly ChangeWithTexts[],
+  changes: readonly ChangeWithSettingTexts[],
   { planned, accepted }: { planned: ReadonlyMap<string, string>; accepted: boolean },
 ): void {
   const lost = changes.flatMap(([change, texts]) => {

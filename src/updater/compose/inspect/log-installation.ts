@@ -14,7 +14,7 @@ import {
 import { migrationsOf } from './services/migrations.ts';
 
 /** Logs the running version and its pin, and warns about stopped and unhealthy containers. */
-export function describeInstallation(installation: Installation, log: Log): void {
+export function logInstallation(installation: Installation, log: Log): void {
   const { app, workers, kind, files, runningVersion, followers } = installation;
   const migrations = migrationsOf(installation);
   const isLasting = ({ name }: InstalledService) => !migrations.includes(name);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { UpdateError } from '../../../../src/core/errors/update-error.ts';
-import { checkNetworkAndVolumeEdits } from '../../../../src/updater/compose/drift/check-network-and-volume-edits.ts';
+import { checkNetworkAndVolumeDrift } from '../../../../src/updater/compose/drift/check-network-and-volume-drift.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed } from '../../../build-plan.ts';
 
@@ -34,7 +34,7 @@ function said(removed: readonly string[], volumes: readonly string[] = []): stri
   const whole = installed(texts, parts);
   const warnings: string[] = [];
   try {
-    checkNetworkAndVolumeEdits(whole, { warn: (text) => warnings.push(text) });
+    checkNetworkAndVolumeDrift(whole, { warn: (text) => warnings.push(text) });
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     warnings.push(`${error.code}: ${error.message}`);

@@ -2,12 +2,12 @@ import type { AvailableUpdateFinder } from '../../available-update/available-upd
 import type { ServerContext } from '../server-context.ts';
 import type { RunController } from '../track/run-controller.ts';
 import type { RunHistory } from '../track/run-history.ts';
-import type { ObservationCache } from './observation-cache.ts';
+import type { StoreAndEngineCache } from './store-and-engine-cache.ts';
 
 /** Dependencies of the server parts that need the runs and the available update in addition to the context. */
-export interface ServerParts extends ServerContext {
+export interface ServerContextWithRuns extends ServerContext {
   runs: RunController;
   history: RunHistory;
-  observations: ObservationCache;
+  observations: StoreAndEngineCache;
   offers: AvailableUpdateFinder;
 }

@@ -10,7 +10,7 @@ import type { InspectedProject } from '../inspect/installation.ts';
 import { findLocalImages } from './local-tags.ts';
 
 /** Rejects a pull that does not fit on the engine's disk (docs/contract.md 2.28). @throws UpdateError no-space */
-export async function checkDiskSpace(
+export async function requireSpaceToPull(
   { engine, options }: Pick<RunContext, 'engine' | 'options'>,
   { containers }: InspectedProject,
   updates: readonly ServiceUpdate[],

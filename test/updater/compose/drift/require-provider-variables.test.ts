@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { requirePin } from '../../../../src/core/compose/pins/find-pin.ts';
 import type { DriftChange } from '../../../../src/updater/compose/drift/changes.ts';
-import { requireProvidedVariables } from '../../../../src/updater/compose/drift/require-provided-variables.ts';
+import { requireProviderVariables } from '../../../../src/updater/compose/drift/require-provider-variables.ts';
 import { container } from '../../../build.ts';
 import { composeText, modelOf, projectFiles } from '../../../build-plan.ts';
 
@@ -32,7 +32,7 @@ const refuse = (
   changes: readonly (readonly [DriftChange, readonly string[]])[],
   { to = 'acme/svc:v1.1.0', accepted = false } = {},
 ) =>
-  requireProvidedVariables({ model, services }, changes, {
+  requireProviderVariables({ model, services }, changes, {
     planned: new Map([
       ['app', to],
       ['worker', to],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ComposeModel, ModelService } from '../../../../../src/engine/cli/compose.ts';
-import { checkGeneratedFiles } from '../../../../../src/updater/compose/plan/files/check-generated.ts';
+import type { ComposeModel, ComposeService } from '../../../../../src/engine/cli/compose.ts';
+import { checkReleaseDefinitions } from '../../../../../src/updater/compose/plan/files/check-release-definitions.ts';
 import { container } from '../../../../build.ts';
 import { composeText, installed, planTo, projectFiles } from '../../../../build-plan.ts';
 
@@ -10,7 +10,7 @@ const files = projectFiles({
 });
 
 interface Changes extends Partial<Omit<ComposeModel, 'services'>> {
-  services?: Record<string, Partial<ModelService> | null>;
+  services?: Record<string, Partial<ComposeService> | null>;
 }
 
 /** An app and a db on one network, a proxy and the db on another; null removes a service. */
@@ -57,7 +57,7 @@ function check(changes: Changes, hashed: readonly string[] = []): string[] {
     hasSharedPin: () => false,
   };
   const definitions = { model: model('v1.1.0', changes), hashedNetworks: new Set(hashed) };
-  return checkGeneratedFiles(install, definitions, expected, [planTo('v1.1.0', install).app]);
+  return checkReleaseDefinitions(install, definitions, expected, [planTo('v1.1.0', install).app]);
 }
 
 const networks = (inner: object, outer: object = { name: 'svc_outer' }): Changes => ({

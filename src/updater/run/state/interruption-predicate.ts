@@ -5,13 +5,18 @@ import {
 } from '../../../engine/containers/project-containers.ts';
 import { type Container, hasStarted, isUp } from '../../../engine/objects/container.ts';
 import { isPending, type JournalData } from './journal.ts';
-import { type InterruptionTest, isNewContainer, replacedRecordOf, shouldStayStopped } from './rollout.ts';
+import {
+  type InterruptionPredicate,
+  isNewContainer,
+  replacedContainerRecordOf,
+  shouldStayStopped,
+} from './rollout.ts';
 
 /**
  * Recognizes containers that a previous run created but did not start, on purpose or because the run ended early. No
  * concurrent compose command is about to start them.
  */
-export const createNotStartedTest =
+export const createUnstartedPredicate =
   (data: JournalData | null) =>
   (container: Container): boolean =>
     data !== null &&
@@ -24,16 +29,16 @@ export const createNotStartedTest =
  * them. If a container was started again afterwards, a user has stopped it.
  * @param leftovers - containers that killed compose commands created as replacements
  */
-export function createInterruptionTest(
+export function createInterruptionPredicate(
   data: JournalData | null,
   leftovers: readonly Container[] = [],
-): InterruptionTest {
-  const byCompose: InterruptionTest = (container) =>
+): InterruptionPredicate {
+  const byCompose: InterruptionPredicate = (container) =>
     isUnstartedWithTemporaryName(container) ||
     isStoppedForReplacement(container, leftovers) ||
     // Compose creates and names all containers before it starts the first one. If compose is killed in between,
     // containers with their final names remain unstarted.
-    (isUnstartedReplacement(container) && !createNotStartedTest(data)(container));
+    (isUnstartedReplacement(container) && !createUnstartedPredicate(data)(container));
   if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;
   return (container) => {
@@ -47,7 +52,7 @@ export function createInterruptionTest(
     return (
       isNewContainer(data.changeover, container) &&
       !hasStarted(container) &&
-      replacedRecordOf(data.changeover, container)?.runs === true
+      replacedContainerRecordOf(data.changeover, container)?.runs === true
     );
   };
 }

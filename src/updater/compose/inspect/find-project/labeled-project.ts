@@ -71,9 +71,9 @@ export interface ProjectLocation {
 }
 
 /** Paths of the compose files and env files that compose was started with, from the labels. */
-type LabelledPaths = Pick<ComposeProject, 'files' | 'envFiles'>;
+type LabeledPaths = Pick<ComposeProject, 'files' | 'envFiles'>;
 
-interface LabelledProject {
+interface LabeledProject {
   place: ProjectLocation;
   containers: readonly Container[];
 }
@@ -82,7 +82,7 @@ interface LabelledProject {
  * Reads the project from a container's labels.
  * @throws UpdateError compose-invalid if the labels list no compose file, or a compose file without an absolute path
  */
-export function parseProjectLabels(telling: Pick<Container, 'labels'>, of: LabelledProject): ComposeProject {
+export function parseProjectLabels(telling: Pick<Container, 'labels'>, of: LabeledProject): ComposeProject {
   const { name, directory } = of.place;
   const labelled = parseLabelPaths(telling, directory);
   if (labelled.files.length === 0 || !labelled.files.every((file) => isAbsolute(file)))
@@ -91,7 +91,7 @@ export function parseProjectLabels(telling: Pick<Container, 'labels'>, of: Label
   return { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
 }
 
-export function parseLabelPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
+export function parseLabelPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabeledPaths {
   const list = (label: string) => splitLabelPaths(labels[label] ?? '', directory);
   return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
 }

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
+import {
+  createInterruptionPredicate,
+  createUnstartedPredicate,
+} from '../../../../src/updater/run/state/interruption-predicate.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
 import { type ContainerRecord, containerRecordOf } from '../../../../src/updater/run/state/rollout.ts';
-import type { JournalState } from '../../../../src/updater/run/state/run-state.ts';
-import {
-  createInterruptionTest,
-  createNotStartedTest,
-} from '../../../../src/updater/run/state/was-interrupted.ts';
+import type { StoredRunState } from '../../../../src/updater/run/state/run-state.ts';
 import { began, changeover, container, journalData, movedService, never } from '../../../build.ts';
 
 const worker = (id: string, status: string, startedAt = began, imageId = 'old'): Container =>
   container('worker-1', { id, status, startedAt, imageId });
 const nobody = () => false;
-const failed: JournalState = {
+const failed: StoredRunState = {
   at: 'ended',
   ending: { outcome: 'failed', exitCode: 4, message: '' },
   left: null,
@@ -61,7 +61,7 @@ describe('createInterruptionTest: a stopped container', () => {
     ],
     ['was made by somebody from the old image', journal(ran), worker('2', 'created', never), false],
   ])('is evaluated as interrupted or not: %s', (_, data, container, expected) => {
-    expect(createInterruptionTest(data)(container)).toBe(expected);
+    expect(createInterruptionPredicate(data)(container)).toBe(expected);
   });
 });
 
@@ -70,10 +70,10 @@ describe('createInterruptionTest: a container stopped or created by a killed doc
   const successor = container('worker-1', { status: 'created', name: '0123456789ab_svc-worker-1' });
 
   it('is detected by its successor', () => {
-    expect(createInterruptionTest(null, [successor])(worker(id, 'exited'))).toBe(true);
-    expect(createInterruptionTest(null, [successor])(worker(id, 'running'))).toBe(false);
-    expect(createInterruptionTest(null, [successor])(worker('another', 'exited'))).toBe(false);
-    expect(createInterruptionTest(null)(worker(id, 'exited'))).toBe(false);
+    expect(createInterruptionPredicate(null, [successor])(worker(id, 'exited'))).toBe(true);
+    expect(createInterruptionPredicate(null, [successor])(worker(id, 'running'))).toBe(false);
+    expect(createInterruptionPredicate(null, [successor])(worker('another', 'exited'))).toBe(false);
+    expect(createInterruptionPredicate(null)(worker(id, 'exited'))).toBe(false);
   });
 
   it('is detected by its label as a replacement, unless the updater has created it to replace a stopped container', () => {
@@ -85,11 +85,11 @@ describe('createInterruptionTest: a container stopped or created by a killed doc
         changeover: changeover({ moved: [movedService('worker')], containers: [record] }),
         state: failed,
       });
-    expect(createInterruptionTest(null)(instead)).toBe(true);
-    expect(createInterruptionTest(of(ran))(instead)).toBe(true);
-    expect(createInterruptionTest(of(down))(instead)).toBe(false);
-    expect(createInterruptionTest(null)({ ...instead, status: 'exited' })).toBe(false);
-    expect(createInterruptionTest(null)(made)).toBe(false);
+    expect(createInterruptionPredicate(null)(instead)).toBe(true);
+    expect(createInterruptionPredicate(of(ran))(instead)).toBe(true);
+    expect(createInterruptionPredicate(of(down))(instead)).toBe(false);
+    expect(createInterruptionPredicate(null)({ ...instead, status: 'exited' })).toBe(false);
+    expect(createInterruptionPredicate(null)(made)).toBe(false);
   });
 });
 
@@ -107,6 +107,6 @@ describe('createLeftDownTest: a container that was created but not started', () 
     ['in place of one that ran', of(ran, { state: failed }), false],
     ['by a run that had replaced nothing', of(down, { changeover: null }), false],
   ])('is evaluated by the journal: %s', (_, data, expected) => {
-    expect(createNotStartedTest(data)(made)).toBe(expected);
+    expect(createUnstartedPredicate(data)(made)).toBe(expected);
   });
 });

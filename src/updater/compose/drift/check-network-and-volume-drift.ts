@@ -10,7 +10,7 @@ import { type Installation, replacedServicesOf } from '../inspect/installation.t
  * dependency uses the network. It would then fail to remove the network if other containers still use it.
  * @throws UpdateError network-edited, which no option accepts
  */
-export function checkNetworkAndVolumeEdits(installation: Installation, log: Pick<Log, 'warn'>): void {
+export function checkNetworkAndVolumeDrift(installation: Installation, log: Pick<Log, 'warn'>): void {
   const { removedNetworks, editedVolumes, containers, model } = installation;
   const services = replacedServicesOf(installation);
   const used = services.flatMap(({ name }) => model.services[name]?.volumes ?? []);

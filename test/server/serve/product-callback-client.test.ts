@@ -3,7 +3,10 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { UnavailableError } from '../../../src/server/run/update-api.ts';
-import { ProductCallbacks, RepeatedCallbackError } from '../../../src/server/serve/product-callbacks.ts';
+import {
+  ProductCallbackClient,
+  RepeatedCallbackError,
+} from '../../../src/server/serve/product-callback-client.ts';
 
 const secret = 's'.repeat(32);
 /** No test waits for the repeat unless it sets another interval. */
@@ -23,7 +26,7 @@ async function productWith(answer: RequestListener, changed: Partial<typeof wait
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const callbacksUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/updates/`;
-  const callbacks = new ProductCallbacks({ callbacksUrl, secret }, { ...waits, ...changed });
+  const callbacks = new ProductCallbackClient({ callbacksUrl, secret }, { ...waits, ...changed });
   opened.push(() => {
     callbacks.close();
     server.close();

@@ -1,11 +1,14 @@
 import { englishTexts } from '../../presentation/english.ts';
-import { createWording, type Wording } from '../../presentation/wording.ts';
+import { createTextsAndFormats, type TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import { countMillisecondsBetween, createDateFormat } from '../../wire/texts/times.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
 /** @param now - current server time, from which the texts compute ages */
-export function createClientWording(now: string): Wording {
-  const t = createWording({ ...englishTexts, product: getProductNames().name }, Date.parse(now) || null);
+export function createClientTextsAndFormats(now: string): TextsAndFormats {
+  const t = createTextsAndFormats(
+    { ...englishTexts, product: getProductNames().name },
+    Date.parse(now) || null,
+  );
   const withAge = (time: string) => {
     const age = t.age(time);
     return age === '' ? formatDateTime(time) : `${formatDateTime(time)} (${age} ago)`;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { findUnmountedStoreReason } from '../../../../src/server/run/request/observation-cache.ts';
+import { findUnmountedStoreReason } from '../../../../src/server/run/request/store-and-engine-cache.ts';
 import { homeOf } from '../../deployment/deployment-of.ts';
 
 it.each([

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:http';
 
 /** Connection options for an engine's API. */
-export interface EngineTarget {
+export interface EngineConnection {
   tls: boolean;
   /** Prefix of all request paths, for an engine behind a proxy. */
   prefix: string;
@@ -20,7 +20,7 @@ export interface EngineTarget {
  * @param tls - TLS flags of the docker command with their values: `--tlsverify`, `--tlscacert`, `/certs/ca.pem` …
  * @throws TypeError for any other address
  */
-export function parseEngineTarget(host: string, tls: readonly string[] = []): EngineTarget {
+export function parseEngineConnection(host: string, tls: readonly string[] = []): EngineConnection {
   if (host.startsWith('unix://')) {
     return { tls: false, prefix: '', options: { socketPath: host.slice('unix://'.length) } };
   }

@@ -1,7 +1,7 @@
 export const tarBlockSize = 512;
 
 /** Exclusive size limit in bytes of a file in a tar archive: the size field of a header has eleven octal digits. */
-export const maxArchiveBytes = 8 * 1024 ** 3;
+export const tarSizeLimitBytes = 8 * 1024 ** 3;
 
 interface EntryDetails {
   mode?: number;
@@ -16,7 +16,7 @@ interface EntryDetails {
  * header, so a reader of a release archive compares whole headers.
  * @param name - at most 100 bytes; a longer name must be in an extended header
  */
-export function createArchiveHeader(
+export function createTarHeader(
   name: string,
   size: number,
   { mode = 0o644, modified = 0, kind = '0' }: EntryDetails = {},
@@ -36,14 +36,14 @@ export function createArchiveHeader(
 }
 
 /** Returns how many zero bytes follow an entry of this size, up to the next block. */
-export const paddingOf = (size: number): number => (tarBlockSize - (size % tarBlockSize)) % tarBlockSize;
+export const tarPaddingOf = (size: number): number => (tarBlockSize - (size % tarBlockSize)) % tarBlockSize;
 
 /** Returns the header, the bytes and the padding. */
-export const createArchiveEntry = (name: string, bytes: Buffer, details?: EntryDetails): Buffer[] => [
-  createArchiveHeader(name, bytes.length, details),
+export const createTarEntry = (name: string, bytes: Buffer, details?: EntryDetails): Buffer[] => [
+  createTarHeader(name, bytes.length, details),
   bytes,
-  Buffer.alloc(paddingOf(bytes.length)),
+  Buffer.alloc(tarPaddingOf(bytes.length)),
 ];
 
 /** End marker of a tar archive: two blocks of zeros. */
-export const archiveTrailer = Buffer.alloc(2 * tarBlockSize);
+export const tarTrailer = Buffer.alloc(2 * tarBlockSize);

@@ -1,6 +1,6 @@
 import { presentPhases } from '../../presentation/present-run.ts';
-import type { PhaseText } from '../../presentation/presentation-parts.ts';
-import type { Wording } from '../../presentation/wording.ts';
+import type { PhasePresentation } from '../../presentation/presentation-parts.ts';
+import type { TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import type { FailedResult } from '../../wire/api-client/request-result.ts';
 import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
 import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
@@ -8,13 +8,13 @@ import { findUpgradePathPosition } from '../../wire/derived/upgrade-path-positio
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
 import { formatDuration } from '../../wire/texts/times.ts';
 import { getProductNames } from '../command-line/product-names.ts';
-import { createClientWording } from '../output/client-wording.ts';
+import { createClientTextsAndFormats } from '../output/client-texts-and-formats.ts';
 import { runNounOf } from '../output/run-result-text.ts';
 import { formatPendingStep } from '../output/status-lines.ts';
-import { formatNounCount } from '../output/text.ts';
+import { formatCountedNoun } from '../output/text.ts';
 
 /** State of a followed run. Times are in milliseconds of the local monotonic clock. */
-export interface FollowedRunView {
+export interface FollowedRunState {
   /** Latest state sent by the server, with its texts escaped. */
   run: ToldRun;
   /** Time at which the client received `run`. */
@@ -29,27 +29,27 @@ export interface FollowedRunView {
 
 export interface ProgressPrinter {
   /** Prints the title. Not called while the client waits for the next step of an upgrade path. */
-  begin?(view: FollowedRunView, now: number): void;
+  begin?(view: FollowedRunState, now: number): void;
   /** Prints changes. Called after each event and once a second. */
-  show(view: FollowedRunView, now: number): void;
+  show(view: FollowedRunState, now: number): void;
   /** Prints an event as the server sent it. */
   news?(news: RunFollowEvent): void;
   /** Completes the output, so that other lines can be printed after it. */
-  end?(view: FollowedRunView, now: number): void;
+  end?(view: FollowedRunState, now: number): void;
 }
 
 /** Downtime in ms after which the client prints the command that shows the log. */
 const longDowntime = 60_000;
 
 /** Converts `now` to server time, from which the texts compute ages. */
-const wordingAt = ({ run, receivedAt: toldAt }: FollowedRunView, now: number): Wording =>
-  createClientWording(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
+const wordingAt = ({ run, receivedAt: toldAt }: FollowedRunState, now: number): TextsAndFormats =>
+  createClientTextsAndFormats(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
 /**
  * Creates the phases to show at `now`. The message of the current phase is replaced if the server is unavailable or the
  * run waits for jobs.
  */
-export function createPhaseTexts(view: FollowedRunView, now: number): PhaseText[] {
+export function presentFollowedPhases(view: FollowedRunState, now: number): PhasePresentation[] {
   const { run, lastResponseAt: heardAt } = view;
   if (view.pendingStep) return [];
   const t = wordingAt(view, now);
@@ -58,7 +58,7 @@ export function createPhaseTexts(view: FollowedRunView, now: number): PhaseText[
     if (isUnavailable(view))
       return { ...row, message: `${getProductNames().name} is unavailable`, time: t.duration(now - heardAt) };
     const isWaiting = run.state === 'waiting';
-    const said = isWaiting ? `for ${formatNounCount(run.jobs.length, 'job')}` : row.message;
+    const said = isWaiting ? `for ${formatCountedNoun(run.jobs.length, 'job')}` : row.message;
     const message = `${row.percent === null ? '' : `${row.percent} % `}${said}`.trim();
     return { ...row, message };
   });
@@ -68,7 +68,7 @@ export function createPhaseTexts(view: FollowedRunView, now: number): PhaseText[
  * While the run may have stopped the server, every failed request means that the server is unavailable, because a proxy
  * may respond in its place.
  */
-const isUnavailable = ({ run, refused }: FollowedRunView): boolean =>
+const isUnavailable = ({ run, refused }: FollowedRunState): boolean =>
   refused !== null && canProductBeUnavailable(run);
 
 /**
@@ -76,9 +76,13 @@ const isUnavailable = ({ run, refused }: FollowedRunView): boolean =>
  * @param timeText - formats a duration. With a function that returns an empty string, notes can be compared without
  * their durations.
  */
-export function formatProgressNotes(view: FollowedRunView, now: number, timeText = formatDuration): string[] {
+export function formatProgressNotes(
+  view: FollowedRunState,
+  now: number,
+  timeText = formatDuration,
+): string[] {
   const { run, refused, pendingStep } = view;
-  const t = createClientWording(run.now);
+  const t = createClientTextsAndFormats(run.now);
   const silent = now - view.lastResponseAt;
   const notes: string[] = [];
   if (pendingStep) {
@@ -116,7 +120,7 @@ export const logCommandOf = ({ log }: Pick<ToldRun, 'log'>): string =>
 
 /** Formats `Updating svc v1.4.2 → v1.5.0`, or `1 of 2: Updating …` on an upgrade path. */
 export function formatRunTitle(run: ToldRun): string {
-  const t = createClientWording(run.now);
+  const t = createClientTextsAndFormats(run.now);
   const place = findUpgradePathPosition(run);
   const step = place === null ? '' : `${t.stepOf(place.at + 1, place.versions.length)}: `;
   const doing = run.kind === 'rollback' ? t.headingRollingBack : t.headingUpdating;

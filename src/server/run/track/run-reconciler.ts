@@ -8,7 +8,7 @@ import type { RunController } from './run-controller.ts';
  * stopped. While the store or the engine does not respond, the queue is paused for at most three minutes
  * (docs/contract.md 8.18).
  */
-export class RunWatch implements RepeatedCheck {
+export class RunReconciler implements RepeatedCheck {
   readonly #runs: RunController;
   readonly #context: ServerContext;
   /** Current failure of the store or the engine; null if there is none. `since` is a monotonic time in ms. */

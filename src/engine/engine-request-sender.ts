@@ -1,7 +1,7 @@
 import { type EngineCall, type EngineCallName, type EngineTimeouts, engineCalls } from './engine-calls.ts';
 import { EngineClient } from './http/client.ts';
+import { type EngineConnection, parseEngineConnection } from './http/engine-connection.ts';
 import { createResponseError, EngineError } from './http/engine-error.ts';
-import { type EngineTarget, parseEngineTarget } from './http/engine-target.ts';
 import { parseObjectLines } from './http/lines.ts';
 import type { EngineRequest, EngineResponse, EngineStream } from './http/request.ts';
 import { type Json, toObject } from './objects/json.ts';
@@ -36,7 +36,7 @@ const usualTimeouts: EngineTimeouts = {
 };
 
 /** Sends the calls in `engine-calls.ts` to an engine. The subclass `EngineApi` has a method for each call. */
-export class EngineRequests {
+export class EngineRequestSender {
   /** Path of the socket, or the engine's `tcp://` address. */
   readonly path: string;
   protected readonly client: EngineClient;
@@ -119,7 +119,7 @@ export class EngineRequests {
   }
 
   protected async getJson(name: EngineCallName, options: CallOptions = {}): Promise<Json> {
-    return this.parse((await this.request(name, options)).body, parseJsonObject);
+    return this.parse((await this.request(name, options)).body, parseJsonBody);
   }
 
   #questionOf(
@@ -143,13 +143,13 @@ const purposeOf = ({ call, purpose }: EngineCall, { params = {} }: CallOptions):
     (params[key] ?? '').replace(/^([0-9a-f]{12})[0-9a-f]{52}$/, '$1'),
   ) ?? `answer (${fillIn(call, { params })})`;
 
-function targetAt(place: string): () => EngineTarget {
-  const target = parseEngineTarget(place.startsWith('/') ? `unix://${place}` : place);
+function targetAt(place: string): () => EngineConnection {
+  const target = parseEngineConnection(place.startsWith('/') ? `unix://${place}` : place);
   return () => target;
 }
 
 const inPath = (text: string): string => text.split('/').map(encodeURIComponent).join('/');
-export const parseJsonObject = (body: Buffer): Json => {
+export const parseJsonBody = (body: Buffer): Json => {
   const value = JSON.parse(body.toString());
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('no object');
   return value;

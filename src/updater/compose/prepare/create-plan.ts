@@ -22,7 +22,7 @@ import { requestPlannedModel } from './prepare-plan.ts';
  * Creates, checks and logs the plan before the pull. `early` in the result is compose's model of the new files, which
  * is requested while the checks are running.
  */
-export async function makePlan(
+export async function createPlan(
   context: RunContext,
   instance: FoundInstance,
   { installation, expected, recalls }: Pick<Plan, 'installation' | 'expected' | 'recalls'>,

@@ -1,17 +1,17 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
-import {
-  describeInstallation,
-  formatRunningVersion,
-} from '../../../../src/updater/compose/inspect/describe-installation.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
+import {
+  formatRunningVersion,
+  logInstallation,
+} from '../../../../src/updater/compose/inspect/log-installation.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed, rememberingLog } from '../../../build-plan.ts';
 
 function lines(from: Installation): string[] {
   const { log, lines } = rememberingLog();
-  describeInstallation(from, log);
+  logInstallation(from, log);
   return lines;
 }
 
@@ -39,7 +39,7 @@ describe('describeInstallation', () => {
 
   it('logs the version and the kind as fields', () => {
     const { log, fields } = rememberingLog();
-    describeInstallation(installed(both, { kind: 'generated' }), log);
+    logInstallation(installed(both, { kind: 'generated' }), log);
     expect(fields).toEqual([{ from: 'v1.0.0', kind: 'generated' }]);
   });
 
@@ -88,7 +88,7 @@ describe('describeInstallation', () => {
       healthCheck,
     });
     const { log, lines } = rememberingLog();
-    describeInstallation(installed(both, { services: { app: [unwell], worker } }), log);
+    logInstallation(installed(both, { services: { app: [unwell], worker } }), log);
     expect(lines.slice(1)).toEqual(expected);
   });
 

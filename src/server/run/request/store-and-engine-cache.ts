@@ -13,7 +13,7 @@ import type { ServerContext } from '../server-context.ts';
 import type { RunController } from '../track/run-controller.ts';
 
 /** Observed state of the store and the engine. */
-export interface Observation extends DeploymentEnvironment {
+export interface StoreAndEngineState extends DeploymentEnvironment {
   /** Reason why the store cannot be used; null if the store responds and is persistent. */
   noStore: Reason | null;
 }
@@ -22,11 +22,11 @@ const freshMs = 1_000;
 const staleMs = 10_000;
 
 /** Caches the state of the store and the engine. `getRecent` refreshes it at most once a second. */
-export class ObservationCache {
+export class StoreAndEngineCache {
   readonly #runs: RunController;
   readonly #context: ServerContext;
-  #last: { at: number; observation: Observation } | null = null;
-  #refreshing: Promise<Observation> | null = null;
+  #last: { at: number; observation: StoreAndEngineState } | null = null;
+  #refreshing: Promise<StoreAndEngineState> | null = null;
 
   constructor(runs: RunController, context: ServerContext) {
     this.#runs = runs;
@@ -34,7 +34,7 @@ export class ObservationCache {
   }
 
   /** Updates the cached state, even if it is recent. */
-  async refresh(): Promise<Observation> {
+  async refresh(): Promise<StoreAndEngineState> {
     const observation = await this.#observe();
     this.#last = { at: performance.now(), observation };
     return observation;
@@ -44,7 +44,7 @@ export class ObservationCache {
    * Returns the cached state. If it is older than one second, it is refreshed in the background. If it is older than
    * ten seconds, the call waits for the refresh.
    */
-  async getRecent(): Promise<Observation> {
+  async getRecent(): Promise<StoreAndEngineState> {
     const last = this.#last;
     const age = last === null ? Number.POSITIVE_INFINITY : performance.now() - last.at;
     if (last !== null && age < freshMs) return last.observation;
@@ -72,21 +72,21 @@ export class ObservationCache {
 
   /** Returns the first reason why an update cannot start; null if it can start. */
   findReasonAgainst(
-    observation: Observation,
+    observation: StoreAndEngineState,
     jobs: readonly BlockingJob[] = [],
     upToDate: string | null = null,
   ): Reason | null {
     return findBlockingReason({ ...observation, updater: this.#runningUpdater(observation), jobs, upToDate });
   }
 
-  #runningUpdater({ updater }: Observation): { message: string; since: string } | null {
+  #runningUpdater({ updater }: StoreAndEngineState): { message: string; since: string } | null {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return describeRunInProgress(record.run);
     if (!updater || updater.isOurs || !isUpdaterActive(updater.container)) return null;
     return describeUnrelatedContainer(updater.container);
   }
 
-  async #observe(): Promise<Observation> {
+  async #observe(): Promise<StoreAndEngineState> {
     const { store, product } = this.#context.settings;
     const nothing = { home: null, noHome: null, updater: null, foreign: null, noStore: null };
     try {

@@ -12,13 +12,13 @@ import {
 import type { CodeText, Texts } from './english.ts';
 
 /** All texts, with functions that format durations and times. The command-line client replaces some date formats. */
-export type Wording = ReturnType<typeof createWording>;
+export type TextsAndFormats = ReturnType<typeof createTextsAndFormats>;
 
 /**
  * Adds functions that format times relative to the server's time.
  * @param now - the server's time in milliseconds; null before the first response
  */
-export function createWording(texts: Texts, now: number | null) {
+export function createTextsAndFormats(texts: Texts, now: number | null) {
   const format = (time: string | null, form: Intl.DateTimeFormatOptions, timeZone?: string): string => {
     const at = Date.parse(time ?? '');
     return Number.isFinite(at) ? createDateFormat(texts.locale, form, timeZone).format(at) : '–';

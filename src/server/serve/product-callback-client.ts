@@ -22,7 +22,7 @@ const defaultWaits = {
 };
 
 /** Client for the product's callbacks (docs/contract.md 8.46), which control its job queue and identify its users. */
-export class ProductCallbacks implements JobQueue {
+export class ProductCallbackClient implements JobQueue {
   readonly #product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>;
   readonly #waits: typeof defaultWaits;
   readonly #repeating: NodeJS.Timeout;

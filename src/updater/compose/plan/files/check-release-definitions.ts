@@ -1,7 +1,7 @@
 import { formatUpCommand } from '../../../../core/command-line/compose-command.ts';
 import { parseImageReference } from '../../../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../../../core/errors/update-error.ts';
-import type { ComposeModel, ModelService } from '../../../../engine/cli/compose.ts';
+import type { ComposeModel, ComposeService } from '../../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/objects/container.ts';
 import type { ServiceUpdate } from '../../../plan/release-plan.ts';
 import { joinWithAnd } from '../../../run/log/format-values.ts';
@@ -26,7 +26,7 @@ export interface ReleaseDefinitions {
  * recreate, and about services that the release no longer contains, whose containers remain.
  * @throws UpdateError shared-definition, proof-failed
  */
-export function checkGeneratedFiles(
+export function checkReleaseDefinitions(
   installation: Installation,
   definitions: ReleaseDefinitions,
   expected: ExpectedModelChanges,
@@ -99,7 +99,7 @@ function findSharedChanges(installation: Installation, { model, hashedNetworks }
   ];
 }
 
-const networkKeys = (service: ModelService | undefined): string[] =>
+const networkKeys = (service: ComposeService | undefined): string[] =>
   service === undefined || service.network_mode ? [] : Object.keys(service.networks ?? { default: null });
 
 /**

@@ -20,7 +20,7 @@ const createDeadlineMs = 300_000;
  * @param successors - ids of recreated containers, keyed by the ids of the containers that they replace
  * @throws UpdateError containers-not-restored if the engine rejects a request; engine-unavailable
  */
-export async function rebuildContainer(
+export async function recreateContainer(
   engine: Engine,
   blueprint: ContainerSnapshot,
   successors: ReadonlyMap<string, string>,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { computeRequiredBytes } from '../../../../src/updater/compose/pull/check-disk-space.ts';
+import { computeRequiredBytes } from '../../../../src/updater/compose/pull/require-space-to-pull.ts';
 
 const app = { service: 'app', to: 'acme/svc:v1.1.0' };
 const worker = { service: 'worker', to: 'acme/worker:v1.1.0' };

@@ -3,7 +3,7 @@ import { h, type VNodeChild } from '../dom/vnode.ts';
 import type { DialogContext } from './components.ts';
 
 /** Renders fields only for new settings that have no value and are not generated. */
-export function renderSettingFields(
+export function renderNewSettingFields(
   settings: readonly NewReleaseSetting[],
   { local, set, t }: DialogContext,
 ): VNodeChild {
