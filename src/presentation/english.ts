@@ -241,7 +241,7 @@ export const englishTexts = {
   windowFrom: 'From',
   windowTo: 'To',
   timeZone: 'Time zone',
-  days: 'Days (select none for every day)',
+  days: 'Days (every day if none are selected)',
   /** Label of a number field. `{days}` is the position of the field in the sentence. */
   minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',

@@ -173,7 +173,8 @@ export const refusedCodes = {
   'own-build': {
     meaning:
       'The compose files build the running image, and the registry does not have it. The update would replace it.',
-    advice: 'Build the new version yourself, or use --accept-own-build to install the image of the registry.',
+    advice:
+      'Build the new version yourself, or use --accept-own-build to install the image from the registry.',
   },
   'compose-invalid': {
     meaning: 'The updater cannot read a compose file or .env, or docker compose rejects the file.',
@@ -189,7 +190,7 @@ export const refusedCodes = {
   'host-changed': {
     meaning:
       'The host has changed since the containers were started. A new container would fail to start, or would use different files from the running container.',
-    why: 'The updater only stops a container that could be started again with the same files.',
+    why: 'The updater stops a container only if it could be started again with the same files.',
     advice:
       'Fix what the log reports on the host, or change the compose file and run {up}. If a changed mount is correct, recreate its container with {up} --force-recreate. Then run {command} again.',
   },

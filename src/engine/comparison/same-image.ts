@@ -39,7 +39,7 @@ export const hasSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageI
  * Checks whether `docker compose up` keeps a container after the image was pulled. A container that was created by
  * compose up to 5.2 is replaced if the image's id has changed, because its label has this id.
  */
-export const isKeptByComposeUp = (
+export const canRemainAfterUp = (
   container: ImageInUse & Pick<Container, 'labels'>,
   image: LocalImage | null | undefined,
 ): boolean =>

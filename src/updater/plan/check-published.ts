@@ -70,7 +70,7 @@ function createUnclearTargetError(
     whole?.kind === 'release'
       ? `${whole.prefix}${whole.version}`
       : `${to}${'.0'.repeat(Math.max(1, 3 - countVersionNumbers(version)))}`;
-  const message = `${to} is not the full version of a release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.location.description})${found}`;
+  const message = `${to} is not a full release version; ${pin.service} is pinned to ${pin.tag.text} (${pin.location.description})${found}`;
   const advice = `Specify the full version, such as --target ${example}.`;
   return new UpdateError('pin-unsupported', message, { advice });
 }

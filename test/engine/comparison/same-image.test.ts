@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
+  canRemainAfterUp,
   hasSameImage,
   isContainerOfImage,
-  isKeptByComposeUp,
   isSameImage,
 } from '../../../src/engine/comparison/same-image.ts';
 
@@ -58,7 +58,7 @@ it.each<[ReturnType<typeof image>, ReturnType<typeof image>, boolean]>([
 describe('canKeepContainer', () => {
   const [pulled, running] = [image('index-2', 'amd64'), use('index-1', 'amd64')];
 
-  it.each<[what: string, Parameters<typeof isKeptByComposeUp>[0], boolean]>([
+  it.each<[what: string, Parameters<typeof canRemainAfterUp>[0], boolean]>([
     ['made of what was pulled before', { ...running, labels: noted('amd64') }, true],
     ['made by an up that pulled', { ...running, labels: noted('index-1', '5.4.0') }, true],
     ['made by 5.2', { ...running, labels: noted('index-1', '5.2.1') }, false],
@@ -75,6 +75,6 @@ describe('canKeepContainer', () => {
       false,
     ],
   ])('checks a container %s', (_, container, expected) => {
-    expect(isKeptByComposeUp(container, pulled)).toBe(expected);
+    expect(canRemainAfterUp(container, pulled)).toBe(expected);
   });
 });

@@ -61,7 +61,9 @@ describe('readDeployment', () => {
     expect(() => home({}, { engine })).toThrow(
       expect.objectContaining({
         code: 'no-engine',
-        message: expect.stringMatching(/^the option updaterSocket is not set: because this server reaches the engine at tcp:/),
+        message: expect.stringMatching(
+          /^the option updaterSocket is not set: because this server reaches the engine at tcp:/,
+        ),
         manual: expect.arrayContaining(['cd /opt/svc']),
       }),
     );

@@ -74,14 +74,14 @@ describe('checkPublished', () => {
       '31.0.9-apache',
       '32',
       ['32.0.0-apache', '32-apache', '32.0.0'],
-      `32 is not the full version of a release for app, which is pinned to 31.0.9-apache (${place}); acme/home has 32.0.0-apache and 32-apache`,
+      `32 is not a full release version; app is pinned to 31.0.9-apache (${place}); acme/home has 32.0.0-apache and 32-apache`,
       'Specify the full version, such as --target 32.0.0.',
     ],
     [
       '2025.8.3',
       '2025.9',
       null,
-      `2025.9 is not the full version of a release for app, which is pinned to 2025.8.3 (${place})`,
+      `2025.9 is not a full release version; app is pinned to 2025.8.3 (${place})`,
       'Specify the full version, such as --target 2025.9.0.',
     ],
   ])('rejects an update from %s to %s if the registry has %j', async (pin, to, tags, message, advice) => {

@@ -230,7 +230,7 @@ function findBumpedTag(pin: Pin, target: Target): string | null {
   const moved = planTagUpdate(tag, target);
   if (moved.kind === 'moved') return moved.tag;
   if (moved.kind === 'variant' && target.kind === 'release') throw createVariantMismatchError(pin, target);
-  const message = `${target.tag} is not the full version of a release for ${service}, which is pinned to ${tag.text} (${place.description})`;
+  const message = `${target.tag} is not a full release version; ${service} is pinned to ${tag.text} (${place.description})`;
   const advice =
     'Specify the full version with --to. If the release is published only under a short tag, set that tag manually.';
   throw new UpdateError('pin-unsupported', message, { advice });

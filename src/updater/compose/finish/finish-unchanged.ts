@@ -1,4 +1,4 @@
-import { isKeptByComposeUp } from '../../../engine/comparison/same-image.ts';
+import { canRemainAfterUp } from '../../../engine/comparison/same-image.ts';
 import { isUp } from '../../../engine/objects/container.ts';
 import { logUnchangedOutcome } from '../../run/last-lines.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
@@ -18,7 +18,7 @@ export function hasNothingToUpdate({ installation, changes, references, images }
     updatedServicesOf(installation).every(
       ({ name, containers, running }) =>
         running === containers.filter(isUp).length &&
-        containers.every((container) => isKeptByComposeUp(container, images.get(references.get(name) ?? ''))),
+        containers.every((container) => canRemainAfterUp(container, images.get(references.get(name) ?? ''))),
     )
   );
 }

@@ -280,7 +280,7 @@ async function restore({ mounts }: HelperRequest): Promise<string[][]> {
     const path = dataMountPathOf(at);
     const wanted = mount.isFile ? 'file' : 'directory';
     if (type !== wanted || (mount.isFile ? !copy.isFile() : !copy.isDirectory()))
-      throw new HelperError('failed', `mount ${at} or its copy is not a ${wanted}`, path);
+      throw new HelperError('failed', `the mount ${at}, or its copy, is not a ${wanted}`, path);
     if (inside[0] !== undefined)
       throw new HelperError('failed', `another file system or subvolume is mounted at ${inside[0]}`, path);
     if (strange[0] !== undefined)

@@ -170,7 +170,7 @@ inside the container) []`,
   },
   trust: {
     ...absoluteFile,
-    help: 'Trust file that lists who may sign releases (path inside the container) []',
+    help: 'File that lists who may sign releases (path inside the container) []',
   },
   'channel-file': {
     ...absoluteFile,
