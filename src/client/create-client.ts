@@ -98,7 +98,7 @@ class Process {
 
   /**
    * Stops the command, as Ctrl-C does, if stdout cannot be written, for example because `head -1` has closed the pipe.
-   * Ignores EIO, which means that the terminal was closed: SIGHUP then stops the command.
+   * Ignores EIO: it means that the terminal was closed, and then SIGHUP stops the command.
    */
   #cannotWrite({ code = 'unknown' }: NodeJS.ErrnoException): void {
     if (code === 'EIO') return;

@@ -6,7 +6,7 @@ import type { RegistryCredentials } from './registry/registry-credentials.ts';
 
 export interface EngineVersionInfo {
   version: string;
-  /** Such as `linux/amd64`; empty if the engine does not report it. */
+  /** Platform, such as `linux/amd64`; empty if the engine does not report it. */
   platform: string;
   /** Supported API versions, such as `1.40` and `1.56`; null if the engine does not report them. */
   api: { oldest: string; newest: string } | null;

@@ -44,8 +44,8 @@ const containerName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 /** Timeout for reading the last lines of a log: the node of a Swarm task may be offline. */
 const lastLinesMs = 10_000;
 /**
- * Containers inspected in parallel. A project may have hundreds, but a socket accepts only a limited number of
- * connections.
+ * Maximum number of containers inspected in parallel. A project may have hundreds, but a socket accepts only a limited
+ * number of connections.
  */
 const atATime = 32;
 
@@ -69,7 +69,7 @@ export class EngineApi extends EngineRequestSender {
     return found ?? {};
   }
 
-  /** Checks whether pings succeed: every docker command first sends a ping, which a proxy may block. */
+  /** Checks whether a ping succeeds: a proxy may block pings, and every docker command begins with one. */
   async canPing(): Promise<boolean> {
     const answer = await this.request('ping').catch(tolerateErrors(...rejectionCodes));
     return answer !== null && answer.apiVersion !== '';
@@ -143,7 +143,7 @@ export class EngineApi extends EngineRequestSender {
   findOwnContainer(traces: OwnContainerClues): Promise<Container | null> {
     const inNetworkOf = async (id: string) => {
       const running = await this.listContainers({ status: ['running'] });
-      // Inspect the containers if the list has no network modes, as in Podman's case.
+      // Inspect the containers if the list has no network modes, as with Podman.
       const isTold = running.some(({ networkMode }) => networkMode !== '');
       const told = isTold ? running : await this.inspectContainers(running.map((each) => each.id));
       return told.flatMap((each) => (each.networkMode === `container:${id}` ? [each.id] : []));
@@ -306,8 +306,8 @@ export class EngineApi extends EngineRequestSender {
 
   /**
    * Inspects a local image by reference or id, with its manifests (API 1.48 and later); null if the image is not local.
-   * If the image is local only for platforms other than the engine's, requests the configuration for one of them,
-   * because the engine otherwise reports none (API 1.49 and later).
+   * Since API 1.49, the engine reports no configuration for an image that is local only for other platforms, so the
+   * configuration for one of these platforms is requested.
    */
   async inspectImage(reference: string): Promise<Image | null> {
     const inspect = async (query: Record<string, string>) => {

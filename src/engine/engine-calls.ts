@@ -10,7 +10,10 @@ export interface EngineTimeouts {
   work: number;
   /** For starting a container. The engine first mounts the container's volumes, which may take a long time. */
   start: number;
-  /** Maximum time without progress in a pull. The engine may be waiting for a registry or unpacking a large layer. */
+  /**
+   * Maximum time without progress in a pull, for example while the engine waits for a registry or unpacks a large
+   * layer.
+   */
   pullSilence: number;
   /**
    * Maximum time without a line in an updater's log. After this time, the log is read again: an updater prints a line
@@ -26,8 +29,8 @@ export interface EngineCall {
   deadline?: keyof EngineTimeouts | 'none' | number;
   /**
    * When the updater repeats the call. `lost`: after a lost connection. `failed`: after a lost connection or a status
-   * of 500 or more. Default: `failed` for GET, `lost` for other methods. Of the streams, only the last lines of a log
-   * are requested again.
+   * of 500 or more. Default: `failed` for GET, `lost` for other methods. Streams are not requested again, except for
+   * the last lines of a log.
    */
   repeat?: 'lost' | 'failed';
   /** Statuses besides 2xx that are not errors: nothing remains to be done, or nothing was found. */

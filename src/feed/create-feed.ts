@@ -25,7 +25,7 @@ export interface Feed {
   check(): Promise<void>;
   /**
    * Starts a check if releases of the channel may be missing or unverified, for example because the last check did not
-   * read further pages.
+   * read all pages.
    */
   checkForChannel(channel: Channel): void;
   /** Stops the timer and a running check. */
@@ -162,7 +162,8 @@ export function createFeed(
 
   function tick(): void {
     void check();
-    // If a rate limit prevents the check, schedule the next one here: otherwise, this is done after the check.
+    // If a rate limit prevents the check, schedule the next one here. Otherwise, it is scheduled at the end of the
+    // check.
     if (!underWay) schedule();
   }
 
@@ -188,7 +189,8 @@ export function createFeed(
     check,
     checkForChannel(wanted) {
       const isKnown = findNewestRelease(wanted, judged.releases) !== null;
-      // With `judge`, check even if a release is known: the releases of a newly selected channel are not verified yet.
+      // With `judge`, check even if a release is known: the channel may be newly selected, and its releases are then
+      // not verified yet.
       if (checkedAt !== null && (judge !== undefined || !isKnown)) void check();
     },
     close() {

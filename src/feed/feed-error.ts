@@ -21,7 +21,7 @@ export class PageTooLargeError extends FeedError {
   override readonly name = 'PageTooLargeError';
 }
 
-/** Returns the message of the innermost cause, which is the useful one for an error of fetch. */
+/** Returns the message of the innermost cause, because the message of fetch's own error does not contain the reason. */
 export function innermostErrorMessageOf(error: unknown): string {
   let inner = error;
   for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {

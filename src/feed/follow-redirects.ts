@@ -1,7 +1,7 @@
 import { FeedError } from './feed-error.ts';
 import { type HostLookup, isPrivateHost } from './private-host.ts';
 
-/** Address of a release feed, with headers. */
+/** Address of a release feed, and the headers for requests to it. */
 export interface FeedOptions {
   /** Release list of GitHub, Gitea, Forgejo or GitLab, or a static JSON file. */
   url: string;
@@ -92,7 +92,7 @@ function headersFor(address: URL, { feed, headers: given }: FeedRequestOptions):
 const basic = (...login: readonly string[]): string =>
   `Basic ${Buffer.from(login.map(decodeURIComponent).join(':')).toString('base64')}`;
 
-/** Removes the credentials: fetch would reject the address, with an error that quotes it. */
+/** Removes the credentials from an address, because fetch would reject the address with an error that quotes it. */
 function removeCredentials(url: URL): URL {
   const bare = new URL(url);
   bare.username = '';

@@ -1,14 +1,14 @@
 /** Release API of a forge (docs/contract.md 8.16). */
 interface Forge {
-  /** Query parameter for the number of releases on a page. */
+  /** Name of the query parameter for the page size, such as `per_page`. */
   pageSizeParameter: string;
-  /** Maximum number of releases on a page. */
+  /** Maximum number of releases per page. */
   maxPageSize: number;
   /** Path, relative to the list, of the newest release that is not a pre-release. */
   latestPath: string;
 }
 
-/** Forges, identified by the end of the release list's path. Its beginning may be any prefix. */
+/** Forges, identified by the end of the release list's path, because the path may begin with any prefix. */
 const forges: readonly (readonly [path: RegExp, forge: Forge])[] = [
   // GitLab: https://docs.gitlab.com/api/rest/#pagination and https://docs.gitlab.com/api/releases
   [
@@ -67,8 +67,8 @@ export function findNextPageUrl(
 ): URL | null {
   const next = linkToNext(headers.get('link'), answered);
   if (next?.origin === answered.origin) return next;
-  // Gitea and GitLab build the link from an address that their operator has configured. That address may differ from
-  // the requested one, so only the page number is used.
+  // Use only the page number: Gitea and GitLab build the link from an address that their operator has configured, which
+  // may differ from the requested address.
   const number = next ? next.searchParams.get('page') : headers.get('x-next-page');
   if (!forgeOf(asked) || !/^[1-9]\d{0,8}$/.test(number ?? '')) return null;
   const page = new URL(asked);

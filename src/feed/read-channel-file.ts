@@ -36,8 +36,8 @@ export function listChannelFileLocations(
   const file = new URL(feed.channelUrl ?? names[0], home);
   const bundle = new URL(file);
   bundle.pathname += '.sigstore.json';
-  // The operator has chosen the address of the channel file, so it may be in a private network. The feed's headers are
-  // sent only to the feed's origin.
+  // The address of the channel file may be in a private network, because the operator has chosen it. The feed's headers
+  // are sent only to the feed's origin.
   const base = file.origin === home.origin ? feed : { url: file.href };
   return [
     {
@@ -61,7 +61,7 @@ export async function readAssetIfFound(
   try {
     return await readAsset(asset, asking);
   } catch (error) {
-    // Treat status 403 as a missing file, because object stores return it in that case.
+    // Treat status 403 as a missing file, because object stores return it for missing files.
     if (error instanceof FeedError && error.wait === null && [403, 404, 410].includes(error.status ?? 0))
       return null;
     throw error;

@@ -23,7 +23,9 @@ interface CachedPage extends Omit<FeedPage, 'content'> {
 }
 
 export interface FeedCheckResult {
-  /** Releases of each channel, newest first. If nothing has changed, this is the array of the previous check. */
+  /**
+   * Releases of each channel, newest first. If nothing has changed, this is the same array as in the previous result.
+   */
   releases: readonly Release[];
   /** Pages keyed by address, including the page of the newest stable release. */
   pages: ReadonlyMap<string, CachedPage>;
@@ -77,7 +79,7 @@ export async function readNewestRelease(
   return findNewestRelease(channel, releases);
 }
 
-/** State of one check of a feed. After a change of the page size, the latest release is not requested again. */
+/** State of one check of a feed, kept when the page size changes so that the latest release is requested only once. */
 class FeedCheck {
   readonly #feed: FeedOptions;
   readonly #facts: FeedCheckInput;
@@ -131,7 +133,7 @@ class FeedCheck {
 
   /**
    * Reads the release that the forge calls the latest: the newest by date, which need not have the highest version.
-   * Null if there is none, or if access is denied. GitLab, for example, shows guests only the list.
+   * Null if there is none, or if access is denied, for example because GitLab shows guests only the list.
    */
   async #readLatest(url: URL): Promise<CachedPage | null> {
     try {

@@ -137,6 +137,6 @@ function shortenNotes(notes: string | null | undefined): string | null {
 function toUtcTime(value: string | null | undefined): string | null {
   const date = new Date(time.safeParse(value).data ?? Number.NaN);
   const iso = Number.isNaN(date.getTime()) ? '' : date.toISOString();
-  // Ignore a time that its time zone offset moves to a year without exactly four digits.
+  // Ignore a time whose year, after the conversion to UTC, no longer has exactly four digits.
   return /^\d{4}-/.test(iso) ? iso : null;
 }

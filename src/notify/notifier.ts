@@ -8,7 +8,7 @@ const nothing = { version: null, from: null, outcome: null, code: null, url: nul
 
 /** Posts notifications in the background (docs/contract.md 6.12). No method throws or rejects. */
 export class Notifier {
-  /** Addresses for all further notifications. */
+  /** Addresses to which further notifications are posted. */
   addresses: readonly string[] = [];
   readonly #product: string;
   readonly #warn: (message: string) => void;
@@ -40,8 +40,8 @@ export class Notifier {
   }
 
   /**
-   * Waits until all notifications are posted, but at most `graceMs`, and cancels those still in progress then. Returns
-   * whether all were finished in time.
+   * Waits at most `graceMs` until all notifications are posted, then cancels those still in progress. Returns whether
+   * all were posted in time.
    */
   async close(graceMs: number): Promise<boolean> {
     const all = Promise.all(this.#posts).then(() => true);

@@ -46,7 +46,7 @@ export const listOutdatedBuildServers = (status: Status | null): Status['buildSe
 export const findReleasePageUrl = (status: Status | null, version: string | null): string | null =>
   status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
 
-/** Presents a finished run. `version` is the running version. It is null if unknown, and so is `status`. */
+/** Presents a finished run. `version` is the running version. `status` and `version` are null if unknown. */
 export function presentResult(
   run: Run,
   { status, version }: { status: Status | null; version: string | null },
@@ -56,7 +56,7 @@ export function presentResult(
   const isUpdated = kind === 'updated';
   const isGood = isSuccessfulRun(run);
   const isOtherVersion = isOtherVersionRunning(run, version);
-  // Only the last run is checked: after an earlier run, another run may have changed the version.
+  // Checked for the last run only, because after any other run a later run may have changed the version.
   const isLagging = isSuccessfulOutcome(run.outcome) && isOtherVersion && status?.run?.id === run.id;
   const heading = headingOf(run, version, t);
   const about = aboutOf(run, version, t);

@@ -58,7 +58,7 @@ export function presentRun(run: Run, context: CancelContext, t: TextsAndFormats)
       place && { kind: 'path', versions: place.versions, done: place.at, isRunning: true },
       isWaiting ? { kind: 'jobs', jobs: jobs.map((job) => presentJob(job, t)) } : { kind: 'phases', phases },
       isWaiting && createMutedText(joinFacts(now && `${now.text} ${formatElapsedTime(elapsed)}`, started)),
-      // While the server still responds during `save`, nothing has been stopped yet.
+      // A server that still responds during `save` shows that nothing has been stopped yet.
       state === 'save' &&
         createMutedText(
           joinSentences(

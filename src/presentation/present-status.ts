@@ -194,7 +194,7 @@ const preparationText = (status: Status, to: string, t: TextsAndFormats): string
     formatRestorePointNotice(status, to, t),
   );
 
-/** Announces the restore point that the update saves, and the downtime. Empty if it saves none. */
+/** Announces the restore point that the update saves, and the downtime. Empty if no restore point is saved. */
 export const formatRestorePointNotice = (
   { restorePoint, version }: Status,
   to: string,
@@ -265,7 +265,7 @@ function formatBlockedReason({ blockedBy }: NonNullable<Status['automatic']>, t:
   return joinSentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
 }
 
-/** Reasons that lie in the deployment of the server. Commands for a manual update are shown with them. */
+/** Reasons caused by the deployment of the server. They are shown with the commands for a manual update. */
 const deploymentCodes: readonly string[] = [
   'not-compose',
   'swarm',

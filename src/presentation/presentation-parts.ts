@@ -5,9 +5,9 @@ import type { BuildServer, NewReleaseSetting, PublishedRelease, Run } from '../w
 /** State of an instance as texts and actions. The page renders them, and the client prints them. */
 export interface Presentation {
   kind: string;
-  /** `kind` by default. A page reuses its nodes as long as the key stays the same. */
+  /** Default: `kind`. A page keeps its DOM nodes if the next presentation has the same key. */
   key?: string;
-  /** Title of the dialog; the title for updates by default. */
+  /** Title of the dialog. Default: the title for updates. */
   title?: string;
   heading: string;
   /** Part of `heading` to emphasize. */
@@ -18,7 +18,7 @@ export interface Presentation {
   outage?: string;
   parts: (PresentationPart | Falsy)[];
   actions: (UserAction | Falsy)[];
-  /** Text for screen readers; `heading` by default. */
+  /** Text for screen readers. Default: `heading`. */
   announcement?: string;
   /** Whether the announcement interrupts a screen reader. */
   isUrgent?: boolean;
@@ -72,7 +72,7 @@ export interface JobPresentation {
 export interface PageLink {
   url: string;
   label: string;
-  /** Whether the page belongs to the application, not the publisher. */
+  /** Whether the page belongs to the application and not to the publisher. */
   isOwn?: boolean;
 }
 

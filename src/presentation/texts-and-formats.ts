@@ -28,7 +28,7 @@ export function createTextsAndFormats(texts: Texts, now: number | null) {
     return now === null || Number.isNaN(at) ? Number.NaN : countMidnightsBetween(now, at, timeZone);
   };
   /**
-   * Returns the milliseconds since a time of the server. Negative if it is in the future, null if either time is
+   * Returns the milliseconds since a time on the server's clock: negative for a future time, null if either time is
    * unknown.
    */
   const passed = (time: string | null | undefined): number | null =>

@@ -9,7 +9,7 @@ interface ArchiveEntry {
 
 /** Contents of the first two entries of a release archive. */
 export interface SignedReleaseFile {
-  /** Content of `release.json`. The text of its signature bundle is in `bundle`. */
+  /** Content of `release.json`. Its signature bundle is in `bundle`. */
   file: Buffer;
   bundle: string;
 }

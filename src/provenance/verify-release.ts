@@ -60,7 +60,7 @@ export async function verifySigner(file: Uint8Array, text: string, trust: Trust)
     () => bundleFromJSON(JSON.parse(text)),
     'the signature bundle cannot be read',
   );
-  // A bundle with a signed envelope is rejected, because its signature does not cover the file.
+  // A bundle with a signed envelope is rejected, because the signature covers the envelope and not the file.
   if (bundle.content.$case !== 'messageSignature')
     throw new UnverifiedError('the signature bundle contains no file signature');
   const signed = rethrowAsUnverified(
@@ -70,7 +70,7 @@ export async function verifySigner(file: Uint8Array, text: string, trust: Trust)
   if ('keys' in trust) {
     if (signed.key.$case !== 'public-key')
       throw new UnverifiedError('it is signed with a certificate, not with a key');
-    // A trusted key needs no entries in transparency logs and no timestamps, so none are checked.
+    // A trusted key needs neither transparency log entries nor timestamps, so none are checked.
     const alone = { ...signed, tlogEntries: [], timestamps: [] };
     const isBy = (key: string) => {
       const verifier = new Verifier(keyMaterial(key), {

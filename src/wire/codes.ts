@@ -85,7 +85,7 @@ export const runOutcomes = [
 ] as const;
 export type EndState = (typeof runOutcomes)[number];
 
-/** Checks whether the target version is running and nothing remains to be done. */
+/** Whether an outcome means that the target version is running and nothing remains to be done. */
 export const isSuccessfulOutcome = (outcome: string | null): boolean =>
   outcome === 'updated' || outcome === 'unchanged';
 

@@ -17,7 +17,7 @@ export interface ClientCommand {
   name: string;
   /** One sentence in the imperative, without a period. */
   summary: string;
-  /** Arguments and options as the help shows them. By default, generated from `arguments` and `options`. */
+  /** Arguments and options as the help shows them. If missing, generated from `arguments` and `options`. */
   usage?: string;
   /** Each help text is a phrase in the imperative, without a period. At most one option may be a list. */
   options: OptionTable;
@@ -65,7 +65,10 @@ export interface CommandContext {
   now(): number;
 }
 
-/** Exit code of an interrupted command. After a signal, the process exits with 128 plus the signal's number instead. */
+/**
+ * Exit code that an interrupted command returns. If a signal caused the interruption, the process exits with 128 plus
+ * the signal's number instead.
+ */
 export const interruptedExitCode = 130;
 
 /** Invalid arguments. The message is printed with a reference to the help, and the exit code is 2. */

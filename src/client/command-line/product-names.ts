@@ -3,7 +3,7 @@ import { type Product, svcProduct, toVariablePrefix } from '../../core/names/pro
 const namesOf = ({ name, containerName, feed }: Product) => ({
   /** Name of the product, which is also the client's command: `svc`. */
   name,
-  /** Environment variables with the server address, the token and the address of the releases. */
+  /** Names of the environment variables that contain the server address, the token and the address of the releases. */
   url: `${toVariablePrefix(name)}_URL`,
   token: `${toVariablePrefix(name)}_TOKEN`,
   feed: `${toVariablePrefix(name)}_FEED`,

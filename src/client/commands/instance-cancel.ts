@@ -87,8 +87,8 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
 }
 
 /**
- * Cancels the run in progress. Resolves with the run, or with a message if the server refuses the request. After a lost
- * response, the request can safely be repeated.
+ * Cancels the run in progress. Resolves with the run, or with a message if the server refuses the request. If the
+ * response is lost, repeats the request, which is safe.
  */
 async function cancel(session: Session): Promise<ToldRun | string> {
   const { reader, config, signal } = session;

@@ -64,7 +64,7 @@ function statusLines(status: Status, past: readonly Run[] | null): string[] {
     );
   if (last?.outcome && !isSuccessfulRun(last))
     lines.push(formatRunResultSummary(last, status, t.age(last.endedAt)), `Details: ${name} instance follow`);
-  // The restore point from which `instance rollback` would restore.
+  // Restore point that `instance rollback` would use.
   const point = findRollbackableRun(past ?? (last ? [last] : []))?.restorePoint;
   if (point)
     lines.push(

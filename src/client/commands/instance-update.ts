@@ -63,7 +63,7 @@ async function run(context: CommandContext): Promise<number> {
   const ask = (refresh: boolean) => requireStatusForAdmins(reader.fetchStatus({ refresh, signal }), session);
 
   let status = await ask(false);
-  // The server may have requested the releases minutes ago. Let it check again before reporting that no update is
+  // The server's list of releases may be minutes old, so let the server check again before reporting that no update is
   // available.
   if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
@@ -117,7 +117,7 @@ function parseRequestedTarget({ args: { options } }: CommandContext): Partial<Up
   return { ...(typeof target === 'string' && { target }), ...(allSteps && { allSteps }) };
 }
 
-/** Returns the releases to install, in order. Each is a separate update. */
+/** Returns the releases to install, in order. A separate update installs each of them. */
 function stepsTo(
   target: string,
   { next }: Status,
@@ -134,7 +134,7 @@ async function refusal(
 ): Promise<NotStartedResult> {
   const reason = problemReasonOf(problem);
   if (reason.code !== 'update-running') return createNotStartedResult(reason, status, problem);
-  // Another update has started since the status was read. Only a new status contains its run.
+  // Another update has started since the status was read, so request a new status, which contains its run.
   const answer = await reader.fetchStatus({ signal });
   const current = answer.kind === 'ok' && isAdminStatus(answer.value) ? answer.value : status;
   return createNotStartedResult(reason, current, problem);

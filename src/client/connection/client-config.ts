@@ -9,9 +9,9 @@ export interface ClientConfig {
   /** Address of the server, without a trailing slash. */
   url: string;
   token: string | null;
-  /** For messages: where the address was set, as `SVC_URL` or `url in FILE`. */
+  /** Where the address was set, as messages name it: `SVC_URL` or `url in FILE`. */
   urlSetting: string;
-  /** For messages: where the token was set or, without a token, can be set. */
+  /** Where the token was set or, if there is none, can be set, as messages name it. */
   tokenSetting: string;
   /** Path of the configuration file if the token is from this file and other users can access it; otherwise null. */
   insecureFile: string | null;
@@ -69,7 +69,10 @@ function configPath(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-/** Ignores a relative HOME: it would be resolved in the working directory, which may belong to another user. */
+/**
+ * Ignores a relative HOME, because it would be resolved against the working directory, which may belong to another
+ * user.
+ */
 function homeOf(env: NodeJS.ProcessEnv): string {
   const home = env.HOME || homedir();
   return isAbsolute(home) ? home : userInfo().homedir;

@@ -45,8 +45,8 @@ export const timeoutSecondsOf = ({ options: { timeout } }: CommandArguments): nu
 const loggedOutMs = 30_000;
 const second = 1000;
 /**
- * A longer time in ms between two ticks shows that the process or the machine was asleep. Normally, ticks are 1000 ms
- * apart.
+ * Minimum time in ms between two ticks that shows that the process or the machine was asleep. Ticks are normally
+ * 1000 ms apart.
  */
 const minimumSleepMs = 30_000;
 
@@ -82,7 +82,7 @@ export async function printFinishedRun(session: Session, run: ToldRun, json: boo
   return exitCode;
 }
 
-/** Null without a valid response, or if the user is not an admin. */
+/** Null if the response is invalid or missing, or if the user is not an admin. */
 async function fetchStatusForAdmins({ reader }: Session): Promise<Status | null> {
   const answer = await reader.fetchStatus();
   return answer.kind === 'ok' && isAdminStatus(answer.value) ? escapeResponseTexts(answer.value) : null;
@@ -100,8 +100,8 @@ export function printResultLines(
 type StopReason = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
 /**
- * Prints the view of a run after each event, until the events end or the client gives up. Resolves with null if the run
- * or its events have ended, and with the lines to print if the client has given up.
+ * Prints a followed run after each event. Resolves with null when the run or its events end, or with the lines to print
+ * if the client gives up.
  */
 export async function printFollowedRun(
   session: Session,
@@ -128,8 +128,8 @@ export async function printFollowedRun(
     }
     lookedAt = at;
     printer.show(view, at);
-    // A silent stream alone does not mean that the server is unavailable: `followRun` reports a lost connection as a
-    // failed request.
+    // Give up only after a failed request. A silent stream is not enough, because `followRun` reports a lost connection
+    // as a failed request.
     if (view.refused !== null && at - view.lastResponseAt >= timeout * second) giveUp('silent');
     if (loggedOutSince !== null && at - loggedOutSince >= loggedOutMs) giveUp('logged-out');
   };
@@ -171,8 +171,8 @@ function applyNews(view: FollowedRunState, news: RunFollowEvent, now: number): v
 }
 
 /**
- * While the server may be unavailable, a redirect or a 401 from a proxy does not mean that the login has expired. Only
- * the server's own 401 does.
+ * While the server may be unavailable, a proxy may respond with a redirect or a 401. Only the server's own 401 then
+ * means that the login has expired.
  */
 const isLoggedOut = (news: RunFollowEvent, { run }: FollowedRunState): boolean =>
   news.kind === 'unheard' &&

@@ -41,7 +41,7 @@ export interface ProgressPrinter {
 /** Downtime in ms after which the client prints the command that shows the log. */
 const longDowntime = 60_000;
 
-/** Converts `now` to server time, from which the texts compute ages. */
+/** Creates texts that compute ages relative to `now`, converted to server time. */
 const wordingAt = ({ run, receivedAt: toldAt }: FollowedRunState, now: number): TextsAndFormats =>
   createClientTextsAndFormats(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
@@ -65,16 +65,15 @@ export function presentFollowedPhases(view: FollowedRunState, now: number): Phas
 }
 
 /**
- * While the run may have stopped the server, every failed request means that the server is unavailable, because a proxy
- * may respond in its place.
+ * While the run may have stopped the server, any failed request counts as unavailability, even one with a response,
+ * because the response may be a proxy's.
  */
 const isUnavailable = ({ run, refused }: FollowedRunState): boolean =>
   refused !== null && canProductBeUnavailable(run);
 
 /**
  * Formats the notes below the phases.
- * @param timeText - formats a duration. With a function that returns an empty string, notes can be compared without
- * their durations.
+ * @param timeText - formats a duration, or returns an empty string if notes are to be compared without durations
  */
 export function formatProgressNotes(
   view: FollowedRunState,
@@ -114,7 +113,7 @@ function formatNoResponse(refused: FailedResult, noun: string, time: string): st
   return `${why} The ${noun} continues on the server.`;
 }
 
-/** Command that shows the log of the run, by default with `docker logs` until the server reports the command. */
+/** Command that shows the log of the run: `docker logs …` if the server has not reported a command. */
 export const logCommandOf = ({ log }: Pick<ToldRun, 'log'>): string =>
   log ?? `docker logs ${getProductNames().container}`;
 

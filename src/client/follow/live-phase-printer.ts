@@ -107,7 +107,8 @@ export class LivePhasePrinter implements ProgressPrinter {
     const columns = this.#context.columns();
     const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(measureTextWidth(text) / columns)));
     const up = heights.length === 0 ? '' : `\x1b[${heights.reduce((sum, height) => sum + height)}A`;
-    // Clear each line separately: if the screen is cleared from the top, tmux adds its content to the scrollback.
+    // Clear each line separately: if the screen were cleared from the top, tmux would add the cleared lines to the
+    // scrollback.
     const text = lines.map((line) => `${this.#paint(line)}\x1b[K\n`).join('');
     this.#context.stdout.write(`${up}\r${text}\x1b[J`);
     this.#drawn = lines;

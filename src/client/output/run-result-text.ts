@@ -46,7 +46,7 @@ export function formatRunResult(run: Run, status: Status | null): ClientCommandR
 
 /**
  * Formats the heading, the error code and the state of the instance.
- * @param age - time since the end of the run; if the string is empty, the time is omitted
+ * @param age - time since the end of the run; omitted from the text if empty
  */
 export function formatRunResultSummary(run: Run, status: Status | null, age = ''): string {
   const t = createClientTextsAndFormats(status?.now ?? run.startedAt);

@@ -97,8 +97,8 @@ export function formatBlockingReason(reason: Reason, status: Status, wanted: Run
   if (jobs.length > 0)
     return [`${cannot}: ${shown?.heading}`, ...formatJobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [formatServerMessage(message)];
-  // Only a run of this instance can be followed. The update in progress may belong to another instance, or may not have
-  // a run yet.
+  // Suggest following only a run of this instance: the update in progress may belong to another instance, or have no
+  // run yet.
   if (code === 'update-running' && run !== null && run.outcome === null)
     return [
       `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${formatRunStart(run, t)}.`,

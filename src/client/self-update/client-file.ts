@@ -81,8 +81,8 @@ async function requireWritableFile(path: string, { uid }: FilePermissions): Prom
 
 /**
  * Runs the new file with `--version` to check that it works on this machine. Then replaces the client's file with one
- * atomic rename, so that the file is complete at every moment.
- * @throws CommandFailedError with outcome `failed`, or the signal's reason
+ * atomic rename, so that the file is never incomplete.
+ * @throws CommandFailedError with outcome `failed`, or the abort reason of the signal
  */
 export async function replaceClientFile(
   file: ClientFile,
@@ -109,7 +109,7 @@ export async function replaceClientFile(
   } finally {
     await diskFileSystem.remove(temporary).catch(() => {});
   }
-  // Errors are ignored: without the sync, a power failure may restore the old file, which is also complete.
+  // Ignore errors: without the sync, a power failure can at worst restore the old file, which is complete.
   await diskFileSystem.sync(directory).catch(() => {});
 }
 

@@ -35,7 +35,7 @@ export interface AssetDownloadOptions {
 
 /**
  * If the feed uses https, the asset must use https too.
- * @throws CommandFailedError with outcome `failed`, or the signal's reason
+ * @throws CommandFailedError with outcome `failed`, or the abort reason of the signal
  */
 export async function downloadAsset({
   asset,

@@ -33,7 +33,7 @@ export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
 
 /**
  * Resolves with null if the channel has no release.
- * @throws CommandFailedError with outcome `failed`, or the signal's reason
+ * @throws CommandFailedError with outcome `failed`, or the abort reason of the signal
  */
 export function fetchNewestRelease(
   feed: string,
@@ -61,7 +61,7 @@ export function requireAsset({ version, assets = [] }: Release, name: string): A
 
 /**
  * Reads a file's checksum, in lower-case hex, from the SHA256SUMS of a release.
- * @throws CommandFailedError with outcome `failed`, or the signal's reason
+ * @throws CommandFailedError with outcome `failed`, or the abort reason of the signal
  */
 export async function fetchChecksum(
   release: Release,
@@ -82,9 +82,9 @@ export async function fetchChecksum(
 }
 
 /**
- * Verifies the signature of `release.json`, and reads from it the checksum of a file that is yet to be downloaded.
- * @throws CommandFailedError with outcome `refused` if the signature is invalid, otherwise `failed`, or the signal's
- * reason
+ * Verifies the signature of `release.json`, and then reads a file's checksum from it.
+ * @throws CommandFailedError with outcome `refused` if the signature is invalid, or `failed` for other errors; or the
+ * abort reason of the signal
  */
 export async function fetchVerifiedChecksum(
   release: Release,

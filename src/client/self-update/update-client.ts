@@ -17,7 +17,7 @@ import {
   requireFeedAddress,
 } from './fetch-newest-release.ts';
 
-/** Replaces the client with the newest release of a channel, or leaves the client unchanged (docs/contract.md 9). */
+/** Replaces the client with a channel's newest release. On error, the client is unchanged (docs/contract.md 9). */
 export async function updateClient(channel: Channel, context: CommandContext): Promise<void> {
   const { signal, version: current, stdout, env } = context;
   const { name } = getProductNames();

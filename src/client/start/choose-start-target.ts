@@ -26,11 +26,11 @@ export function chooseStartTarget(
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
   if (reason !== null && !isPassed && code !== 'up-to-date') return createNotStartedResult(reason, status);
-  // After these outcomes, the user may request the release of the failed run again. The updater then verifies the
-  // containers.
+  // After these outcomes, the user may request the release of the failed run again, even if it is the running version:
+  // the updater then verifies the containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
-  // Do not request that release if a newer version is running, for example after a manual repair: a downgrade is not
-  // possible.
+  // Do not request the failed run's release again if a newer version is running, for example after a manual repair,
+  // because a downgrade is not possible.
   const isAgain = isInTrouble && run.to !== null && !isNewerVersion(status.version, run.to);
   const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);

@@ -1,4 +1,4 @@
-/** A signal cancelled the run. The run had changed nothing, or all its changes were undone. */
+/** A signal cancelled the run, which had changed nothing or has undone all its changes. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError';
 

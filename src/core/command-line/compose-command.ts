@@ -1,7 +1,7 @@
 import { basename, relative } from 'node:path';
 import { quoteForShell } from '../errors/advice.ts';
 
-/** All paths are host paths. */
+/** Options with which compose starts a project. All paths are host paths. */
 export interface ProjectStartOptions {
   /** Project name; empty if compose chooses the name. */
   name: string;
@@ -12,7 +12,7 @@ export interface ProjectStartOptions {
   /** Values of `--profile`, which override `COMPOSE_PROFILES`. Undefined in a journal that an older updater wrote. */
   profiles?: readonly string[];
   /**
-   * Services with underscores in their container names (`project_service_1`). Undefined in a journal that an older
+   * Services whose container names contain underscores (`project_service_1`). Undefined in a journal that an older
    * updater wrote.
    */
   oldNames?: readonly string[];
@@ -27,7 +27,9 @@ export const formatComposeCommand = (project: ProjectStartOptions): string =>
     ...listFileFlags(project),
   ].join(' ');
 
-/** Returns `docker compose` if it finds the project without flags, otherwise the command with the required flags. */
+/**
+ * Returns `docker compose` if compose finds the project without flags, otherwise the command with the required flags.
+ */
 export const formatShortComposeCommand = (project: ProjectStartOptions): string =>
   listFileFlags(project).length === 0 &&
   project.name === defaultName(project.directory) &&
@@ -46,7 +48,10 @@ const defaultName = (directory: string): string =>
 export const formatUpCommand = (project: ProjectStartOptions, services: readonly string[] = []): string =>
   [formatComposeCommand(project), 'up -d', ...services].join(' ');
 
-/** Omits `-f` for a file with a default name and its override, because compose finds these files without flags. */
+/**
+ * Omits `-f` for a compose file with a default name and for its override file, because compose finds both without
+ * flags.
+ */
 export function listFileFlags({ directory, files, envFiles, profiles = [] }: ProjectStartOptions): string[] {
   const names = files.map((file) => relative(directory, file));
   const [main = '', override = 'compose.override.yaml', ...more] = names;

@@ -12,7 +12,7 @@ export interface OptionRow {
   choices?: readonly string[] | undefined;
   /** Pattern that every value must match, and its description for users. */
   form?: readonly [form: { test(text: string): boolean }, description: string];
-  /** Option that must not be combined with this option. It comes earlier in the table. */
+  /** Option earlier in the table that must not be combined with this one. */
   instead?: string;
   /** One or more lines. Text in braces is replaced with a product name. */
   help: string;
@@ -20,7 +20,7 @@ export interface OptionRow {
 
 export type OptionTable<Row extends OptionRow = OptionRow> = Readonly<Record<string, Row>>;
 
-/** Messages about mistakes in arguments: fragments in the updater's log, sentences in the client. */
+/** Messages about mistakes in arguments. The updater's log uses fragments, the client whole sentences. */
 export interface ArgumentMessages {
   unknown(option: string, name: string): string;
   noValue(option: string, placeholder: string): string;

@@ -177,7 +177,7 @@ function parseScalarText(node: Scalar, file: TextFile): ScalarText | null {
   const written = file.text.slice(from, to);
   const quoted = node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE';
   const isBlock = node.type === 'BLOCK_FOLDED' || node.type === 'BLOCK_LITERAL';
-  // The search starts at the end, because a comment in the block header may contain the same text.
+  // Searches from the end, because a comment in the block header may contain the same text as the value.
   const inside = isBlock ? written.lastIndexOf(value) : quoted ? 1 : 0;
   const exact = inside >= 0 && written.startsWith(value, inside);
   const whole = isBlock || written.length === value.length + (quoted ? 2 : 0);

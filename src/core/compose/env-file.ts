@@ -90,8 +90,8 @@ export function parseEnvAssignments(file: TextFile): EnvAssignment[] {
 }
 
 /**
- * Changes the last assignment of a variable, even if its value is empty. If there is no assignment, appends one to the
- * last env file.
+ * Changes the last assignment of a variable, even an empty one. If there is none, appends an assignment to the last env
+ * file.
  * @param value - any single line of text, which is quoted if necessary
  */
 export function createVariableEdit(

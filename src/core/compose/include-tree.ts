@@ -58,7 +58,8 @@ export function listRootSources(files: ProjectFiles): ComposeSource[] {
 }
 
 /**
- * Returns the files of an `include` entry in ascending order of precedence. A missing file is represented by an error.
+ * Returns the files of an `include` entry in ascending order of precedence, with an error in place of each missing
+ * file.
  */
 export function resolveIncludedSources(
   files: ProjectFiles,
@@ -76,8 +77,8 @@ export function resolveIncludedSources(
 }
 
 /**
- * Returns the base directory of relative paths in included files, and the env files that add variables (compose-go,
- * include.go).
+ * Returns the base directory of relative paths in included files, and the env files that add variables for them
+ * (compose-go, include.go).
  */
 function resolveIncludeScope(
   layer: ComposeSource,

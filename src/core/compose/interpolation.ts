@@ -1,7 +1,7 @@
 import { UpdateError } from '../errors/update-error.ts';
 import type { CharacterOrigin, OriginKind, SourceMappedText } from './source-map.ts';
 
-/** Returns the value with its origins; null if the variable is not set. */
+/** Returns the value and the origin of each character; null if the variable is not set. */
 export type ComposeVariableLookup = (name: string) => SourceMappedText | null;
 
 interface Interpolation extends SourceMappedText {
@@ -9,7 +9,8 @@ interface Interpolation extends SourceMappedText {
   unset: string[];
 }
 
-// Compose ignores case by the rules of Unicode, by which the long s (ſ) and the Kelvin sign are letters.
+// Compose matches names case-insensitively. In Unicode, this makes the long s (ſ) equal to `s`, and the Kelvin sign
+// equal to `k`.
 const name = /[_a-zA-Z\u017f\u212a][_a-zA-Z0-9\u017f\u212a]*/y;
 const operator = /:?[-+?]/y;
 const deepest = 100;
@@ -18,9 +19,10 @@ const deepest = 100;
 const longest = 100_000;
 
 /**
- * Resolves `$$` and variable references like compose (compose-go, template.go): `$V ${V} ${V-d} ${V:-d} ${V?e} ${V:?e}
- * ${V+a} ${V:+a}`, also nested. Any other `$` is kept. Error messages begin with `where`, and quote the template only
- * if `mayQuote` is true.
+ * Resolves `$$` and variable references, also nested, like compose (compose-go, template.go): `$V ${V} ${V-d} ${V:-d}
+ * ${V?e} ${V:?e} ${V+a} ${V:+a}`. Keeps any other `$`.
+ * @param where - text with which error messages begin
+ * @param mayQuote - whether error messages may quote the template
  * @throws UpdateError compose-invalid for a bad substitution or a required variable without a value
  */
 export function interpolate(
@@ -66,7 +68,8 @@ export function interpolate(
     const value = lookup(variable);
     const has = isGiven(found, value?.text);
     const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
-    // Compose 5.0.2 and later do not evaluate an unused default. Older versions do, and may therefore reject the file.
+    // Compose 5.0.2 and later do not evaluate an unused default. Older versions do, and reject the file if the default
+    // is invalid.
     if (isTaken) expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (sign.endsWith('?') && !has) {
       const reason = mayQuote ? source.slice(rest, close) : '';

@@ -36,8 +36,8 @@ export const projectDirectoryOf = (files: ProjectFiles): string =>
   files.directory ?? dirname(files.composeFiles[0]?.path ?? files.newEnvFile);
 
 /**
- * Returns the path for messages, relative to the project directory. A file outside this directory is shown by its name
- * only.
+ * Returns the path to show in messages, relative to the project directory. For a file outside this directory, returns
+ * only its name.
  */
 export function displayPathOf(files: ProjectFiles, path: string): string {
   const directory = projectDirectoryOf(files);

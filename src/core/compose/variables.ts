@@ -17,7 +17,7 @@ interface EnvFile {
 }
 
 /**
- * Creates a function that resolves variables like compose. The last assignment in the last env file takes precedence. A
+ * Creates a function that resolves variables like compose: the last assignment in the last env file takes precedence. A
  * `$V` in a value refers to the previous assignment of V, in the same or a preceding file (as in compose 2.40.3; 2.26.1
  * prefers the preceding file).
  * @param outer - variables that take precedence over all env files
@@ -95,7 +95,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
 
 const read = new WeakMap<TextFile, EnvFile>();
 
-/** The result is cached, because each service of a project may need the file. */
+/** Caches the result, because several services of a project may use the same file. */
 export function getParsedEnvFile(file: TextFile): EnvFile {
   const known = read.get(file);
   if (known) return known;
@@ -132,7 +132,7 @@ const escapes: Record<string, string> = {
   $: '$$',
 };
 
-/** Decodes the escapes of a value. Its variables are not resolved yet. */
+/** Decodes the escapes of a value, but does not resolve its variables. */
 function templateOf(file: TextFile, { key, start, end, quote }: EnvAssignment): SourceMappedText {
   const mark = { via: 'variable', variable: key } as const;
   const raw = file.text.slice(start, end);
@@ -186,7 +186,7 @@ export function findUnsetVariables(file: TextFile, variables: ComposeVariableLoo
       const { unset } = interpolate(createSourceMappedText(text, '', -1, { via: 'text' }), known, '');
       for (const name of unset) empty.add(name);
     } catch {
-      // Compose rejects this text for another reason, which setting a variable would not remove.
+      // Compose rejects this text for a reason that setting a variable would not remove.
     }
   }
   return { required: [...required], empty: [...empty] };

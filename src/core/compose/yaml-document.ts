@@ -22,7 +22,7 @@ import { formatOffsetLocation } from './project-files.ts';
 const largest = 5 * 1024 * 1024;
 const deepest = 400;
 
-// A lone carriage return ends a line, in YAML and in compose. Replacing it with a line feed keeps all offsets.
+// A lone carriage return ends a line, in YAML and in compose. It is replaced with a line feed, which keeps all offsets.
 const loneReturn = /\r(?!\n)/g;
 
 type Fail = (offset: number, message: string) => never;

@@ -3,7 +3,7 @@ import type { Outcome } from '../progress/outcome.ts';
 
 export type FailureOutcome = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
 
-/** All fields are printed by `svc-updater explain`. */
+/** Explanation of an error code. `svc-updater explain` prints all its fields. */
 export interface ErrorExplanation {
   outcome: FailureOutcome;
   /** One or two sentences. */

@@ -8,7 +8,7 @@ import {
   refusedCodes,
 } from './refused-codes.ts';
 
-/** Mistakes in the command line or the environment. */
+/** Codes for mistakes in the command line or the environment. */
 const usageErrors = {
   usage: {
     meaning: 'The command line or the environment contains errors. The updater lists all of them.',
@@ -156,7 +156,7 @@ export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 /** Returns advice in which the fields of `formatAdvice` have not been replaced yet. */
 export const defaultAdviceOf = (code: ErrorCode): string => table[code].advice;
 
-/** Returns the explanation with the product's names in its advice. */
+/** Returns the explanation of an error code, with the product's own names in the advice. */
 export function explanationOf(code: ErrorCode, product: Product): ErrorExplanation {
   const row = table[code];
   return { ...row, advice: formatAdvice(row.advice, { product }) };
@@ -175,9 +175,9 @@ export class UpdateError extends Error {
   readonly detail: readonly string[];
   /** Release that must be installed first, such as `v1.5.0`; null if there is none. */
   readonly requiredRelease: string | null;
-  /** State of the instance, as a text for users; null if the code determines it. */
+  /** State of the instance, as a text for users; null if it follows from the code. */
   readonly state: string | null;
-  /** Whether the message has already been logged, before a rollback. */
+  /** Whether the message was already logged, before the rollback began. */
   readonly isLogged: boolean;
   /** Additional machine-readable fields of the last log line. */
   readonly fields: Readonly<Record<string, unknown>>;
@@ -201,7 +201,7 @@ export class UpdateError extends Error {
 }
 
 /**
- * Returns an UpdateError with one of the codes, or any UpdateError if there are no codes.
+ * Returns the error if it is an UpdateError with one of the codes. If no codes are given, any code is accepted.
  * @throws any other error unchanged
  */
 export function requireUpdateError(error: unknown, ...codes: readonly ErrorCode[]): UpdateError {

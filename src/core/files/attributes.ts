@@ -49,7 +49,8 @@ export class PermissionsLostError extends Error {}
 const call = promisify(execFile);
 const run = async (program: string, args: readonly string[]): Promise<string> => {
   const env = { PATH: process.env.PATH, LC_ALL: 'C' };
-  // `getfattr` prints values of up to 64 KiB, and most file systems allow little more for all attributes of a file.
+  // The limit of 16 MiB is ample: `getfattr` prints values of up to 64 KiB, and most file systems allow little more for
+  // all attributes of a file.
   const { stdout } = await call(program, args, { env, timeout: 10_000, maxBuffer: 16 << 20 });
   return stdout;
 };

@@ -36,7 +36,10 @@ export interface FilePermissions {
   attributes?: FileAttributes | null;
 }
 
-/** Disk operations for changes that a crash must not leave incomplete. Every method may fail like its system calls. */
+/**
+ * Disk operations for changes that a crash must not leave incomplete. Every method may fail with the errors of its
+ * system calls.
+ */
 export interface FileSystem {
   /** Returns null if the file does not exist. */
   read(path: string): Promise<Buffer | null>;
@@ -48,9 +51,9 @@ export interface FileSystem {
   /** Creates a directory and its missing parents. Each new directory gets the owner of its parent. */
   makeDirectory(path: string, mode: number): Promise<void>;
   /**
-   * Creates a file, which is on the disk only after `sync`. Until the final permissions are set, only the owner can
-   * read the file. If `owner` is null, the file gets the owner of its directory. Returns the names of attributes that
-   * could not be set. Fails if the file exists; any other failure may leave an incomplete file.
+   * Creates a file, which is on the disk only after `sync`. Before it has its final permissions, only its owner can
+   * read it. If `owner` is null, it gets the owner of its directory. Fails if the file exists; any other failure may
+   * leave an incomplete file. Returns the names of attributes that could not be set.
    */
   write(
     path: string,
@@ -121,11 +124,11 @@ export const diskFileSystem: FileSystem = {
       const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
       if (owner === null) await chownLikeDirectory(path);
-      // The access control list is set before the mode. The group bits of the mode are the mask of the list. Without
-      // the list, they would give access to the whole group, or to the users in the directory's default list.
+      // The access control list is set before the mode, because the mode's group bits are the list's mask. Without the
+      // list, these bits would give access to the whole group, or to the users in the directory's default list.
       const lost = owner?.attributes ? await applyAttributes(path, owner.attributes) : [];
-      // The mode is set after the owner, because changing the owner clears the set-user-ID bits. A mode that the list
-      // has already set is not set again, because some file systems would then remove the list.
+      // The mode is set after the owner, because changing the owner clears the set-user-ID bits. If the access control
+      // list has already set the mode, it is not set again, because some file systems would then remove the list.
       if (((await file.stat()).mode & 0o7777) !== mode) {
         await file.chmod(mode).catch(async (error) => {
           if (!(await isOnSmb(path))) throw error;
@@ -205,8 +208,8 @@ export async function writeTemporaryFile(
 }
 
 /**
- * Replaces or creates a file atomically, even if the process is killed: it writes and syncs a temporary file in the
- * same directory (`<path>.new` by default), renames the temporary file and syncs the directory.
+ * Replaces or creates a file atomically, even if the process is killed. Writes and syncs a temporary file in the same
+ * directory (`<path>.new` by default), renames it and syncs the directory.
  */
 export async function replaceFileSafely(
   fs: FileSystem,

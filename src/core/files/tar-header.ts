@@ -12,8 +12,8 @@ interface EntryDetails {
 }
 
 /**
- * Creates a tar header in POSIX ustar format, owned by root. With the default details, a name and a size allow only one
- * header, so a reader of a release archive compares whole headers.
+ * Creates a tar header in POSIX ustar format, owned by root. With the default details, the header depends only on name
+ * and size, so a reader of a release archive compares whole headers.
  * @param name - at most 100 bytes; a longer name must be in an extended header
  */
 export function createTarHeader(
@@ -35,10 +35,10 @@ export function createTarHeader(
   return block;
 }
 
-/** Returns how many zero bytes follow an entry of this size, up to the next block. */
+/** Returns the number of zero bytes that fill the last block of an entry of this size. */
 export const tarPaddingOf = (size: number): number => (tarBlockSize - (size % tarBlockSize)) % tarBlockSize;
 
-/** Returns the header, the bytes and the padding. */
+/** Returns the header, the bytes and the padding of an entry. */
 export const createTarEntry = (name: string, bytes: Buffer, details?: EntryDetails): Buffer[] => [
   createTarHeader(name, bytes.length, details),
   bytes,

@@ -20,8 +20,8 @@ export function findUnmappedOwner(
 ): (typeof systems)[Kind] | null {
   for (const kind of ['uid', 'gid'] as const) {
     if (status[kind] !== nobody(kind)) continue;
-    // Setting the owner would clear the set-user-ID bits, and a check must not change the file. Therefore, the owner is
-    // assumed to be unmapped.
+    // The owner is assumed to be unmapped, because a check must not change the file, and setting the owner would clear
+    // the set-user-ID bits.
     if (status.isFile() && (status.mode & 0o6000) !== 0) return systems[kind];
     try {
       lchownSync(path, kind === 'uid' ? status.uid : -1, kind === 'gid' ? status.gid : -1);

@@ -34,19 +34,19 @@ export class HostPaths {
       .map(({ source, destination, writable }) => ({ host: source, here: destination, writable }));
   }
 
-  /** Paths of bind mounts on the host. */
+  /** Sources of all bind mounts, as paths on the host. */
   get sources(): string[] {
     return this.#mappings.map(({ host }) => host);
   }
 
-  /** Paths of bind mounts in this container. */
+  /** Destinations of all bind mounts, as paths in this container. */
   get destinations(): string[] {
     return this.#mappings.map(({ here }) => here);
   }
 
   /**
-   * Adds a second host path for a mounted directory. Examples are the path that compose was started with, if it
-   * contains symbolic links, and the path of a volume in another program's container.
+   * Adds a second path that stands for a mounted directory, such as a host path with symbolic links that compose was
+   * started with, or the path of a mounted volume in another program's container.
    */
   addAlias(host: string, here: string): void {
     if (this.mappingOfHost(host)) return;

@@ -3,7 +3,7 @@ import { createJsonTextSchema } from '../text/json-text.ts';
 
 /** Names and paths that differ from product to product. */
 export interface Product {
-  /** Name of the product and of its client, as one word. By default, the other names are derived from this name. */
+  /** Name of the product and of its client, as one word. Other names that are not specified are derived from it. */
   readonly name: string;
   /** Services in the compose file: the app first, then the workers. */
   readonly services: readonly [app: string, ...workers: string[]];
@@ -106,7 +106,7 @@ export function createProduct(given: ProductOptions): Product {
     containerName: given.containerName ?? `${name}-updater`,
     labelPrefix: given.labelPrefix ?? name,
     feed: given.feed ?? null,
-    // Older updaters reject these keys. They are therefore passed on only if they are set.
+    // Older updaters reject these keys, so they are passed on only if they are set.
     ...(given.data !== undefined && { data: given.data }),
     ...(given.ready !== undefined && { ready: given.ready }),
     ...(given.preflight !== undefined && { preflight: given.preflight }),

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { outcomes } from './outcome.ts';
 
-/** Result of a run, as in the field `result` of the last event of `--log json`. */
+/** Result of a run: the field `result` in the last event of `--log json`. */
 export interface RunResult extends z.infer<typeof runResultSchema> {}
 export const runResultSchema = z.object({
   outcome: z.enum(outcomes),

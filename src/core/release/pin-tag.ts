@@ -22,8 +22,8 @@ const commit = /^(?:(?:sha|git)-)?(?=[a-f]*\d)[0-9a-f]{7,40}$/;
 // Commit ID after a version. It is neither a pre-release nor a variant, because the next tag has a different commit ID.
 const committed = /-(?=[a-f]*\d)[a-f0-9]{7,40}(?=-|$)/;
 /**
- * A single number that is a version. Longer numbers are dates or build numbers, and a number with a leading zero is the
- * end of an ID.
+ * A single number that is taken for a version. Longer numbers are dates or build numbers; a number with a leading zero
+ * is a fragment of an ID, such as a commit hash.
  */
 const alone = /^(?:0|[1-9]\d{0,3})$/;
 
@@ -45,8 +45,8 @@ export const isNumberedTag = (tag: PinTag): tag is NumberedTag =>
   tag.kind === 'release' || tag.kind === 'part';
 
 /**
- * Returns the version in an image's version label; null if there is none. A version with one or two numbers is ignored,
- * because it is usually that of the base system.
+ * Returns the version in an image's version label; null if there is none. Ignores a version with one or two numbers,
+ * because that is usually the version of the base system.
  */
 export function parseVersionLabel(label: string | undefined): string | null {
   const tag = parsePinTag(label ?? '');

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
 /**
- * File in the updater container with the values of new settings, which the server passes. The updater removes the file.
+ * File in the updater container in which the server passes the values of new settings. The updater removes the file.
  */
 export const settingValuesPath = '/run/svc-updater-settings.env';
 

@@ -14,8 +14,8 @@ export const createJsonTextSchema = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(z.pipe(z.string(), parsedJson), schema);
 
 /**
- * Compares the `format` number in a JSON object with the given number; null if they are equal or the object has none.
- * The text may be truncated.
+ * Compares the `format` number in a JSON object with the given number; null if they are equal or the object has no such
+ * number. The text may be truncated.
  */
 export function compareJsonFormat(text: string, format: number): 'older' | 'newer' | null {
   let found: unknown;

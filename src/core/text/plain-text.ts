@@ -1,4 +1,4 @@
-/** Characters that move the cursor, change, hide or reorder the text around them, or cannot be represented in UTF-8. */
+/** Characters that move the cursor, that change, hide or reorder nearby text, or that UTF-8 cannot represent. */
 const risky = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/gu;
 
 /**

@@ -26,7 +26,10 @@ export function createUnifiedDiff(
   ];
 }
 
-/** Compares lines with equal line numbers, for texts that differ too much for a real diff. Equal lines are omitted. */
+/**
+ * Compares only lines with the same line number, for texts that differ too much for a real diff. Equal lines are
+ * omitted.
+ */
 function lineByLine(old: string, now: string): StructuredPatchHunk[] {
   const [from = [], to = []] = [old, now].map((text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? []);
   return Array.from({ length: Math.max(from.length, to.length) }).flatMap((_, at) =>

@@ -1,8 +1,8 @@
 import { parseJsonOrNull } from '../objects/json.ts';
 
 /**
- * Matches the errors of engine calls that compose cancelled because another call failed. Compose 5 reports such errors
- * even for calls that it could not make without the failed call's result.
+ * Matches the errors of engine calls that compose cancelled because another call failed. Compose 5 also reports errors
+ * for calls that it never made, because they needed the failed call's result.
  */
 const cancelled =
   /(?:^|[\s:])context canceled$|internal: rename node #\d+: create node #\d+ returned empty ID/;
@@ -24,7 +24,7 @@ export function parseComposeMessages(stderr: string): string[] {
     if (text && isWarning) warned.add(text);
     if (!text) continue;
     // If several services fail with the same error, the message is returned once, with all their names. Compose's final
-    // message belongs to no service, so it is never merged with them.
+    // message belongs to no service, so it is never merged with the message of a service.
     const key = `${about === '' ? '' : 'of'} ${text}`;
     const known = byText.get(key) ?? { text, abouts: [] };
     byText.set(key, known);

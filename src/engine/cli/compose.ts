@@ -106,8 +106,8 @@ interface UpOptions {
 }
 
 /**
- * Engines whose compose is older than 2.35 and lacks `--no-env-resolution`. This is possible only if the host's compose
- * is used. Since compose 5.0, a project can be resolved without its env files.
+ * Engines whose compose lacks `--no-env-resolution`, because it is older than 2.35; this is possible only if the host's
+ * compose is used. With this flag, compose 5.0 and later resolve a project without its env files.
  */
 const olderCompose = new WeakSet<Engine>();
 
@@ -145,8 +145,8 @@ export class Compose {
     // Never print the model: it contains the values of env files.
     let result = await this.#config(options);
     if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
-      // The command may have failed because of an unreadable env file of a service that the run does not update.
-      // Resolve the model again without reading the services' env files.
+      // The command may have failed because of an unreadable env file of a service that the run does not update, so
+      // resolve the model again without reading the services' env files.
       const without = await this.#config(options, '--no-env-resolution');
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
@@ -171,9 +171,9 @@ export class Compose {
   }
 
   /**
-   * Runs `docker compose up` for the services in `scale` only. Never passes `-y`, which would confirm compose's
-   * prompts. Sets `--remove-orphans=false`, because the project's `.env` may set COMPOSE_REMOVE_ORPHANS. Pass several
-   * services only if the command changes nothing: containers must be replaced in order.
+   * Runs `docker compose up` for the services in `scale` only. Pass several services only if the command changes
+   * nothing, because containers must be replaced in order. `-y` is never passed, because it would confirm compose's
+   * prompts. `--remove-orphans=false` overrides COMPOSE_REMOVE_ORPHANS in the project's `.env`.
    */
   async up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const result = await this.#up(scale, options);

@@ -25,7 +25,7 @@ import { type CommandOptions, type CommandResult, runCommand } from './run-comma
 /** Digest of a tag in its registry; `none` if the registry has no such tag; null if the digest is unknown. */
 export type RemoteDigest = { digest: string } | 'none' | null;
 
-/** Commands receive the address in flags: compose could pass variables on to a service. */
+/** Commands receive the address in flags, not in variables, because compose could pass variables on to a service. */
 interface EngineAddress {
   /** Socket or TCP address, such as `unix:///var/run/docker.sock`. */
   host: string;
@@ -67,13 +67,13 @@ const timeouts: EngineTimeouts = {
 const awayMs = 60_000;
 /**
  * How long an outage must last before a deleted socket counts as lost. By then, a restarted engine has stopped the
- * processes that it does not take over.
+ * processes that it does not take over, so a process that is still running was taken over.
  */
 const lostSocketMs = 10_000;
 const maxAttempts = 3;
 /**
- * Maximum attempts for a read that fails with a status of 500 or more, which the engine returns while a container is
- * being removed.
+ * Maximum attempts for a read while the engine returns a status of 500 or more, as it does while a container is being
+ * removed.
  */
 const maxReadings = 20;
 const readingPauseMs = 250;
@@ -138,7 +138,7 @@ export class Engine extends EngineApi {
 
   /**
    * Returns a view that ignores the abort signal, for work that must not be left unfinished. Only an engine shutdown
-   * ends its calls.
+   * ends the view's calls.
    */
   uncancellable(): Engine {
     return new Engine(this.address, { ...this.#options, signal: undefined }, this.#shared);
@@ -252,7 +252,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Resolves a tag or digest in its registry. Null if the request fails, because that must not end a run.
+   * Resolves a tag or digest in its registry. Returns null if the request fails, because a failure must not end a run.
    * @throws CancelledError, InterruptedError
    */
   async findRemoteDigest({ repository, tag }: { repository: string; tag: string }): Promise<RemoteDigest> {
@@ -262,7 +262,7 @@ export class Engine extends EngineApi {
       return { digest };
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;
-      // Check the message as well: a server that is not a registry may also respond with 404.
+      // Check the message as well as the code, because a server that is not a registry may also respond with 404.
       const { code, message } = findEngineError(error) ?? error;
       return code === 'not-found' && /manifest unknown|not found/i.test(message) ? 'none' : null;
     }
@@ -283,9 +283,9 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Waits until the engine stops responding; calls in progress then fail with InterruptedError instead of waiting for
-   * the engine. Call this after this process was asked to stop: an engine that does not respond at that time is
-   * shutting down, and waits for this process to exit.
+   * Waits until the engine stops responding, then makes calls in progress fail with InterruptedError. Call this only
+   * after this process has been asked to stop: an engine that then stops responding is shutting down and waits for this
+   * process to exit.
    */
   async watchShutdown(): Promise<void> {
     while (await this.isResponding()) await sleep(probePauseMs, undefined, { ref: false });
@@ -333,8 +333,8 @@ export class Engine extends EngineApi {
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const isBack = await this.isResponding(this.aborted);
       if (this.aborted.aborted) throw this.abortError;
-      // If the engine responds to the first check, the lost connection was one to a registry, not to the engine.
-      // Nothing is logged.
+      // If the engine responds to the first check, the lost connection was one to a registry, not to the engine, so
+      // nothing is logged.
       if (isBack) return this.#noteAnswer();
       if (known.awaySince === null)
         this.#options.onAway?.(`the engine stopped responding; waiting up to ${awayMs / 1000} s for it`);
@@ -350,8 +350,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * A response ends the outage, even if the call that waited for it was cancelled. The next outage is then logged
-   * again.
+   * A response ends the outage, even if the call that waited for it was cancelled, so that the next outage is logged.
    */
   #noteAnswer(): void {
     const { awaySince } = this.#shared;

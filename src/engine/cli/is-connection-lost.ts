@@ -6,7 +6,8 @@ const unreached =
 /** Matches messages about a connection that was interrupted during a response. */
 const broken = /connection reset by peer|socket: no such file|unexpected EOF$|: EOF$/im;
 /**
- * Matches errors that the engine returned. They may be about its own connections to registries, log servers or plugins.
+ * Matches errors that the engine returned. Such errors may be about the engine's own connections, for example to a
+ * registry, not about the connection to the engine.
  */
 const engineError = /error (?:response from daemon|from registry): .*/gi;
 

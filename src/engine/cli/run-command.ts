@@ -60,7 +60,8 @@ export async function runCommand(
     stripFinalNewline: false,
     buffer: false,
   });
-  // Only the last lines are retained: a pull reports every block, and a command in a container may print any amount.
+  // Only the last lines are retained: a pull reports the progress of every block, and a command in a container may
+  // print any amount.
   const tail: string[] = [];
   const errors = createLineSplitter((line) => {
     options.onStderrLine?.(line);

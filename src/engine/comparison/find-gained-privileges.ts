@@ -20,7 +20,7 @@ export interface HostPrivilege {
   name: string;
 }
 
-/** Information that a container's definition does not contain. */
+/** Information about the instance and its volumes that a container's definition does not contain. */
 export interface PrivilegeContext {
   /**
    * Checks whether a normalized host path belongs to the instance, so that mounting it gives no access to other data.
@@ -79,7 +79,10 @@ const namespaces = [
   ['cgroup', 'CgroupnsMode'],
 ] as const;
 
-/** A namespace shared with another container counts, because that container may share the host's namespace. */
+/**
+ * A namespace shared with another container counts as a privilege, because that container may share the host's
+ * namespace.
+ */
 const findGainedNamespaces = (now: Json, then: Json): HostPrivilege[] =>
   namespaces.flatMap(([section, key]) => {
     const mode = String(then[key] ?? '');
@@ -170,7 +173,7 @@ const isDefault = (option: string): boolean =>
 const isOff = (option: string): boolean => /=(?:unconfined|disable)$/.test(option);
 
 /**
- * Checks whether system paths become visible that are hidden now. If a definition has no list of hidden paths, the
+ * Checks whether system paths that are hidden now become visible. If a definition has no list of hidden paths, the
  * engine uses its default list, which it reports only for existing containers.
  */
 const gainsSystemPaths = (now: Json, then: Json): boolean =>

@@ -7,7 +7,7 @@ import {
 } from '../objects/container.ts';
 import { composeLabels } from '../objects/labels.ts';
 
-/** Facts about an instance that do not come only from its containers' labels. */
+/** Facts about an instance that do not come only from its containers' labels, because labels cannot be trusted. */
 export interface KnownInstance {
   project: string;
   /** Host path of the directory with the compose files. */
@@ -83,8 +83,8 @@ function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): st
 
 /**
  * Finds the containers of a project that another user may have started (docs/contract.md 4.10); null if there are none.
- * Compares the containers of each service, which compose creates from one directory, one list of files and one
- * repository.
+ * Compares the containers of the same service: compose creates all of them from one directory, one list of files and
+ * one repository.
  * @param containers - containers of the project, without one-off containers, hooks and leftovers of an interrupted
  * compose command
  */

@@ -46,6 +46,6 @@ export const canRemainAfterUp = (
   isContainerOfImage(container, image) &&
   (container.imageId === image?.id ||
     (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none') ||
-    // Later versions compare only the content. Their label has the manifest's digest, or the image's id if `up` itself
-    // had to pull.
+    // Compose 5.3 and later compare only the content. Their label has the manifest's digest, or the image's id if `up`
+    // itself had to pull.
     isVersionAtLeast(container.labels[composeLabels.version] ?? '', '5.3'));

@@ -15,8 +15,8 @@ const calmMs = 2_000;
 const deafMs = 250;
 
 /**
- * Lets a caller poll as soon as a container changes. Failures are not reported, because the caller polls even without
- * events: events may be lost, the stream may be interrupted, and a proxy may block it.
+ * Lets a caller poll as soon as a container changes. Failures of the event stream are not reported, because the caller
+ * also polls without events: the stream may be interrupted, or blocked by a proxy.
  * @param about - filter for the containers: their ids, `{ container: […] }`, or a label
  */
 export function listenForContainerChanges(engine: Engine, about: EngineFilters) {
@@ -51,9 +51,9 @@ export function listenForContainerChanges(engine: Engine, about: EngineFilters) 
   open();
   return {
     /**
-     * Resolves when the caller should poll: when an event arrives, or the stream opens or ends; immediately if that has
-     * happened since the last call. Resolves at the latest after two seconds (250 ms if no stream is open) or after
-     * `withinMs` milliseconds, whichever is shorter.
+     * Resolves when the caller should poll: when an event arrives, or the stream opens or ends (immediately if that has
+     * happened since the last call), and at the latest after `withinMs` or two seconds (250 ms if no stream is open),
+     * whichever is shorter.
      */
     async next(withinMs: number): Promise<void> {
       // Reopen an ended stream at most once every two seconds, because a server may close each stream immediately.
@@ -72,8 +72,8 @@ export function listenForContainerChanges(engine: Engine, about: EngineFilters) 
 }
 
 /**
- * Records which of these containers are being stopped. The engine continues a stop after its client has disconnected,
- * and reports a stop in progress only by events.
+ * Records which of these containers are being stopped. Only events show this, and the engine continues a stop after its
+ * client has disconnected.
  */
 export function watchStops(engine: Engine, ids: readonly string[]) {
   const stopping = new Set<string>();

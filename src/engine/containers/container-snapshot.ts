@@ -23,8 +23,8 @@ export interface ContainerSnapshot {
   /** Image reference from which the container was created. */
   imageReference: string;
   /**
-   * Platform of the image manifest that the container used, such as `linux/arm64/v8`: one image id may stand for
-   * several platforms. Null if the engine did not report the manifest.
+   * Platform of the image manifest that the container used, such as `linux/arm64/v8`; null if the engine did not report
+   * the manifest. The image id is not sufficient, because it may stand for several platforms.
    */
   platform: string | null;
   config: Json;
@@ -131,7 +131,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       .filter(({ Type, Name }) => Type === 'volume' && Name)
       .map((mount) => [normalizeContainerPath(String(mount.Destination)), mount]),
   );
-  // A bind without a colon requests an anonymous volume. The code below adds this volume by name.
+  // A bind without a colon requests an anonymous volume, which the code below adds by name.
   const binds = toStrings(host.Binds).filter((bind) => bind.includes(':'));
   const mounts = toList<Json>(host.Mounts).map((mount) => {
     const volume = volumes.get(normalizeContainerPath(String(mount.Target)));
@@ -184,9 +184,9 @@ function networksOf(
 }
 
 /**
- * Returns an endpoint's MAC address if it was probably requested, which engines do not report; otherwise an empty
- * string. Engines before 28 derive unrequested addresses from the IP address. Reusing such a MAC address with a
- * different IP address could create a duplicate.
+ * Returns an endpoint's MAC address if it was probably requested (engines do not report this); otherwise an empty
+ * string. Engines before 28 derive an unrequested MAC address from the IP address: reusing it with a different IP
+ * address could create a duplicate.
  */
 function requestedMacOf({ MacAddress, IPAddress }: Json): string {
   const made = String(IPAddress ?? '')

@@ -7,7 +7,7 @@ import type { ContainerSnapshot } from './container-snapshot.ts';
 import { createCopiedFilesArchive } from './copied-files.ts';
 
 /**
- * Label of helper containers, which only exist to copy, read or write files. Its value is the project for which the
+ * Label of helper containers, which exist only to copy, read or write files. Its value is the project for which the
  * container was created, or the path that the container accesses.
  */
 const scratchLabel = 'svc-updater.scratch';
@@ -98,7 +98,7 @@ export const removeHelperContainers = (
   label = scratchLabel,
 ): Promise<void> => removeLabelled(engine, `${label}=${madeFor}`);
 
-/** Removes all helper containers of this process, even those whose ids are unknown because the response was lost. */
+/** Removes all helper containers of this process, even those whose ids are unknown because a response was lost. */
 export async function removeOwnHelperContainers(engine: Engine): Promise<void> {
   if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
 }

@@ -31,7 +31,7 @@ export function hasDefaultName(separator: '_' | '-', container: Pick<Container, 
 
 /**
  * Finds the services whose containers must keep names like `project_service_1`: compose would otherwise rename the
- * containers that it replaces. A service with custom names (`container_name`) is treated like the other services,
+ * containers that it replaces. A service with custom names (`container_name`) is included if the other services are,
  * because its links contain the names of their containers.
  */
 export function findServicesWithUnderscoreNames(containers: readonly Container[]): string[] {
@@ -60,8 +60,8 @@ export const isUnstartedReplacement = ({ status, labels }: Container): boolean =
   status === 'created' && labels[composeLabels.replaces] !== undefined;
 
 /**
- * Checks whether a container only runs a hook of its service. Compose 5.3 labels such a container with project, service
- * and version only.
+ * Checks whether a container only runs a hook of its service. Compose 5.3 does not set the hook label, but labels such
+ * a container only with project, service and version.
  */
 export const isHookContainer = ({ labels }: Pick<Container, 'labels'>): boolean =>
   labels[composeLabels.hook] !== undefined ||
@@ -69,7 +69,7 @@ export const isHookContainer = ({ labels }: Pick<Container, 'labels'>): boolean 
 
 /** Containers of a compose project, without those of `docker compose run` and of hooks. */
 export interface ProjectContainers {
-  /** Sorted by container number. Includes containers with a temporary name that are not leftovers. */
+  /** Sorted by container number. Includes containers that have a temporary name but are not leftovers. */
   containers: readonly Container[];
   /**
    * Never-started containers with temporary names, from a compose command that is in progress or was killed. For each,

@@ -14,9 +14,9 @@ import { copyFilesToContainer } from './helper-container.ts';
 const createDeadlineMs = 300_000;
 
 /**
- * Recreates a container under its old name without starting it, and returns the new id. Can be repeated: returns the id
- * of the old container if it still exists, or of the recreated container if that has been started. Replaces a recreated
- * container that was never started, because it may be incomplete.
+ * Recreates a container under its old name without starting it, and returns its id. If the call is repeated, an old
+ * container that still exists is kept, and so is a recreated container that has been started. A recreated container
+ * that was never started is replaced, because it may be incomplete.
  * @param successors - ids of recreated containers, keyed by the ids of the containers that they replace
  * @throws UpdateError containers-not-restored if the engine rejects a request; engine-unavailable
  */
@@ -31,7 +31,7 @@ export async function recreateContainer(
     const twin = made === null ? await findTwin(engine, blueprint) : null;
     if (twin?.started) return twin.id;
     if (twin !== null) await remove(engine, twin.id);
-    // After a conflict, try again. This attempt fails if the name belongs to an unrelated container.
+    // After a conflict, try again. The second attempt fails if the name belongs to an unrelated container.
     const id = made ?? (await create(engine, spec));
     await complete(engine, blueprint, id).catch(async (error) => {
       // A later run must not mistake a container without its networks and files for a complete container.
@@ -76,8 +76,8 @@ async function specOf(
 }
 
 /**
- * Connects a new container to its remaining networks and copies files into it. Before API 1.44, the engine accepts only
- * one network when it creates a container.
+ * Copies files into a new container. Before API 1.44, also connects it to its remaining networks, because it was
+ * created with only one.
  */
 async function complete(engine: Engine, blueprint: ContainerSnapshot, id: string): Promise<void> {
   const { networks, hostConfig, copied } = blueprint;
@@ -103,7 +103,7 @@ async function findTwin(
   return same ? { id: its.id, started: hasStarted(its) } : null;
 }
 
-/** Removes a container, but keeps its volumes, because they belong to the old container. */
+/** Removes a recreated container, but keeps its volumes, because they are those of the old container. */
 const remove = (engine: Engine, id: string): Promise<void> =>
   engine.removeContainer(id, { force: true, keepsVolumes: true });
 

@@ -8,9 +8,8 @@ const oldest = '1.30';
 const newest = '1.51';
 
 /**
- * Returns the newest API version that both the engine and this program support, so that the responses of newer engines
- * have a known format. Null if the engine does not report its version: requests then have no version, and the engine
- * uses its newest.
+ * Returns the newest API version that both the engine and this program support, so that responses have a known format.
+ * Null if the engine does not report its version: it then uses its newest version for requests without one.
  * @throws EngineError if the engine is too old
  */
 export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
@@ -26,8 +25,8 @@ export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string
 }
 
 /**
- * Checks whether the engine rejected a request, without any effect, because of the API version. This happens if another
- * engine has replaced the engine that reported its version.
+ * Checks whether the engine rejected a request, without any effect, because of the API version. This happens if the
+ * engine that reported its version has been replaced by another engine.
  */
 export const isUnsupportedVersionResponse = (answer: { status: number; body: Buffer }): boolean =>
   answer.status === 400 && /client version \S+ is too (?:new|old)/i.test(errorMessageOf(answer));

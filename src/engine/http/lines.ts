@@ -75,9 +75,9 @@ const errorFrame = 3;
 const maxErrorBytes = 1_000;
 
 /**
- * Decodes a container's log, with standard output and standard error in order of arrival. Without a terminal, the
- * engine sends frames that begin with a header: a byte for the output, three zeros, and the length of the content. With
- * a terminal, the engine sends plain text, which never begins with such a header.
+ * Decodes a container's log, with standard output and standard error in order of arrival. Without a terminal, the log
+ * consists of frames with a header: a byte for the output, three zeros, and the content's length. With a terminal, it
+ * is plain text, which never begins with such a header.
  */
 export async function* decodeLog(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isFramed: boolean | null = null;

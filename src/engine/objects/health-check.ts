@@ -12,7 +12,10 @@ export function toHealthCheck(config: Json, log: unknown) {
   const results = (toList(log) as Json[]).map(toObject);
   const last = results.at(-1);
   return {
-    /** Longest time in milliseconds from a start until the engine reports the container as healthy or unhealthy. */
+    /**
+     * Longest time in milliseconds from the container's start until the engine reports the container as healthy or
+     * unhealthy.
+     */
     longestDecisionMs:
       (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
     /**
@@ -44,8 +47,8 @@ const failure = (result: Json): string =>
 const notFound = /^\S*sh: (?:(?:line )?\d+: )?\S+: (?:command )?not found$/;
 
 /**
- * Checks whether a check's program could not be started. The engine then reports exit code -1, but it does so after a
- * timeout as well.
+ * Checks whether a check's program could not be started. The engine then reports exit code -1, but also after a
+ * timeout, so the output is checked as well.
  */
 function couldNotRun(result: Json): boolean {
   const lines = linesOf(result);

@@ -14,18 +14,15 @@ export const composeLabels = {
   number: `${compose}.container-number`,
   /** `True` for a container of `docker compose run`, `False` for other containers. */
   oneOff: `${compose}.oneoff`,
-  /**
-   * Set on a container that runs a service's hook. If the hook fails, later versions of compose do not remove the
-   * container.
-   */
+  /** Set on a container that runs a service's hook. Newer versions of compose keep the container if the hook fails. */
   hook: `${compose}.hook`,
   /** Set on a container that replaces another container. */
   replaces: `${compose}.replace`,
   /** Version of compose that created the container. */
   version: `${compose}.version`,
   /**
-   * Image from which the container was created: its id up to compose 5.2, later mostly the digest of the platform's
-   * manifest.
+   * Image from which the container was created: its id up to compose 5.2; since 5.3, usually the digest of the
+   * platform's manifest.
    */
   image: `${compose}.image`,
   /** Hash of the definition from which a container, network or volume was created. */

@@ -23,7 +23,7 @@ export function toDockerFormat(raw: Json): Json {
     },
     HostConfig: {
       ...host,
-      // Podman also reports `bridge` for a container on user-defined networks.
+      // Podman reports `bridge` even for a container on user-defined networks.
       NetworkMode:
         host.NetworkMode === 'bridge' && networks[0] && !networks.includes(ownNetwork)
           ? networks[0]
@@ -86,8 +86,8 @@ export function addPodmanDefaults(planned: Json, running: Json): Json {
 }
 
 /**
- * Checks whether Podman added an environment variable. If the definition sets a user, Podman reads HOME from a file in
- * the image.
+ * Checks whether Podman added an environment variable. HOME may have any path if the definition sets a user, because
+ * Podman then reads it from a file in the image.
  */
 function isPodmanVariable(entry: string, { Hostname, User }: Json): boolean {
   if (/^HOME=(\/|\/root)?$/.test(entry)) return true;

@@ -99,15 +99,15 @@ const rows: readonly Row[] = [
     'often',
     'the registry reported a server error (5xx)',
   ],
-  // If the pull failed before the response stream began, the engine quotes the registry's message only after a status
-  // 403.
+  // An error response, unlike an error in the response stream, quotes the registry only if the registry returned 403.
   [/error response from daemon: error from registry: /i, 'pull-denied', 'never', refused],
   [/error from registry: /i, 'pull-failed', 'often', 'the registry returned an error'],
 ];
 
 /**
- * Classifies a failed pull by compose's output or the engine's response.
- * @param references - pulled images. Their names are ignored, because they may contain any word or number.
+ * Finds the cause of a failed pull in compose's output or the engine's response.
+ * @param references - references of the pulled images. Their names are ignored, because they may contain any word or
+ * number.
  * @param status - HTTP status of the engine's response; null if there was none
  */
 export function classifyPullFailure(

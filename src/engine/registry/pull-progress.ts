@@ -36,8 +36,8 @@ export class PullMeter {
   }
 
   /**
-   * Whether the engine has reported the end of the pull. A response that ends early can look complete, for example if a
-   * proxy loses its connection to the engine.
+   * Whether the engine has reported the end of the pull. The end of the response is not sufficient: it can end early,
+   * for example if a proxy loses its connection to the engine.
    */
   get hasEnded(): boolean {
     return this.#end === 'reached';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseJsonOrNull, toObject } from '../objects/json.ts';
 
-/** Credentials for a registry, as in the header `X-Registry-Auth`. */
+/** Credentials for a registry, in the format of the header `X-Registry-Auth`. */
 export type RegistryCredentials =
   | { username: string; password: string; serveraddress: string }
   | { identitytoken: string; serveraddress: string };

@@ -27,9 +27,8 @@ interface ContainerLookup {
 }
 
 /**
- * Reads the clues from the mount table, the host name and the environment. The mount table is more reliable: the engine
- * mounts /etc/hostname from a directory whose path contains the container's id, while the operator may have chosen the
- * host name.
+ * Reads the clues from the mount table, the host name and the environment. The id comes from the path of the directory
+ * from which the engine mounts /etc/hostname. The host name is less reliable, because the operator may have chosen it.
  */
 export async function readOwnContainerClues(): Promise<OwnContainerClues> {
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
@@ -55,8 +54,8 @@ export function parseOwnContainerClues(
 }
 
 /**
- * Finds the container in which a process runs; null if the engine has no such container. In another container's
- * network, a process sees that container's /etc files and host name (docs/contract.md 8.22). Its own container is then
+ * Finds the container in which a process runs; null if the engine has no such container. A process in another
+ * container's network sees that container's /etc files and host name (docs/contract.md 8.22), so its own container is
  * identified by the writable layer, or by mounts if the engine reports no layers.
  */
 export async function findOwnContainer(
@@ -73,7 +72,7 @@ export async function findOwnContainer(
 
 /**
  * Checks whether a container has the writable layer of this process; null if one of the two layers is unknown. If the
- * mount options are long, the mount table contains only the end of the path.
+ * mount options are long, the mount table contains only the end of the path, so a match of the end is sufficient.
  */
 function isOwnLayer({ upperDir }: Container, { layer }: OwnContainerClues): boolean | null {
   if (upperDir === null || layer === null) return null;

@@ -34,8 +34,8 @@ const leaderless =
   /does not have a leader|context deadline exceeded|lost leadership|no longer the leader|raft: (?:stopped|failed)|code = (?:Unavailable|DeadlineExceeded|Canceled)|context canceled|connection (?:refused|error|reset)|transport is closing|election|proposal dropped/i;
 
 /**
- * Sends a request to a manager, and repeats it while the Swarm has no leader. If the first attempt of a write has
- * succeeded unnoticed, the next fails with `out of sequence` or `already exists`: the caller must then read the object
+ * Sends a request to a manager, and repeats it while the Swarm has no leader. If a write has succeeded but its response
+ * was lost, the next attempt fails with `out of sequence` or `already exists`: the caller must then read the object
  * again.
  * @throws UpdateError engine-unavailable, CancelledError
  */

@@ -41,7 +41,7 @@ export async function callApplication<T>(
   }
 }
 
-/** Settles like `work`, unless the deadline passes first: then rejects with the error from `late`. */
+/** Settles like `work`, or rejects with the error from `late` if the deadline passes first. */
 export async function awaitUntilDeadline<T>(
   work: Promise<T>,
   deadlineMs: number,

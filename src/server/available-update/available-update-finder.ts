@@ -49,7 +49,9 @@ export class AvailableUpdateFinder {
   /** Channel that was last read from the store or written to it. */
   #channel: Channel = 'stable';
   #skipped: Skipped | null = null;
-  /** Version that was last available. The `offer` event is not emitted again for this version. */
+  /**
+   * Version available at the previous check. The `offer` event is emitted only if a different version is available now.
+   */
   #announced: string | null = null;
 
   constructor(context: UpdateFinderContext, lastRun: () => Promise<Run | null>) {
@@ -80,10 +82,7 @@ export class AvailableUpdateFinder {
     this.#feed?.close();
   }
 
-  /**
-   * Reads the feed at the request of an admin. It then also offers a release that is not rolled out to this instance
-   * yet.
-   */
+  /** Reads the feed for an admin. A release that has not been rolled out to this instance yet is then also offered. */
   async check(): Promise<void> {
     await this.#feed?.check();
     const run = await this.#lastRun();

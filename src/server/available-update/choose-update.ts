@@ -38,18 +38,23 @@ export interface AvailableUpdateFacts {
   /** Verification results of newer releases, keyed by version; null if signatures are not required. */
   proofs: ReadonlyMap<string, ReleaseVerification> | null;
   notice: PublisherNotice;
-  /** `releases` and the release that has not been rolled out to this instance yet; null if there is no such release. */
+  /**
+   * `releases`, plus the release that has not been rolled out to this instance yet; null if there is no such release.
+   */
   releasesWithHeld: readonly Release[] | null;
 }
 
-/** Available release as in the status, or the reason why there is none. Release notes are omitted: they may be long. */
+/**
+ * Available release in the form that the status reports, or the reason why there is none. Release notes are omitted,
+ * because they may be long.
+ */
 export type AvailableUpdate = Pick<Status, 'latest' | 'updateAvailable' | 'skipped'> &
   ({ next: NextRelease; upToDate: null } | { next: null; upToDate: UpToDate });
 
 export interface UpdateTarget {
   /** Version of the release if known, otherwise `canary`. */
   to: string;
-  /** All steps of the upgrade path that has `to` as a step; undefined for a direct update. */
+  /** All steps of the upgrade path, including `to`; undefined for a direct update. */
   path?: readonly string[] | undefined;
   /** Signed content that the updater has to verify; undefined if signatures are not required. */
   proof?: ReleaseFile | undefined;
@@ -130,11 +135,10 @@ function findNextRelease(latest: Release, facts: StepFacts): Release | null {
   const { version, releases, lastRun } = facts;
   const next = findReachableRelease(latest, facts);
   const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
-  // The last run matters only while the release that it required is newer than the running version: that release may
-  // have been installed manually.
+  // The last run no longer matters if the release that it required has been installed since, for example manually.
   if (next === null || tried === null || first === null || !isNewerVersion(first, version)) return next;
   // The last run tried to install the required release, but refused the image to which the instance's tag points. Only
-  // an admin can solve this.
+  // an admin can correct the tag.
   if (tried === first) return null;
   if (tried !== next.version && tried !== updateTargetOf(next.version)) return next;
   const step = releases.find((release) => release.version === first);
@@ -236,7 +240,7 @@ export function resolveFirstUpgradeStep(
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
     const direct = resolveDirectTarget(named, known);
-    // If no step is known, the feed may be incomplete. The updater then decides whether a direct update is possible.
+    // If no step is known, the feed may be incomplete, so the updater decides whether a direct update is possible.
     return path.length === 0 ? direct : createUpToDateReason(`no upgrade path to ${goal} is known`);
   }
   return { to: first, ...(path.length > 1 && { path }) };

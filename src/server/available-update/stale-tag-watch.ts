@@ -18,7 +18,7 @@ interface StaleTag {
   digests: readonly string[];
 }
 
-/** Time after the end of a run, in milliseconds, in which the tag is assumed not to have been moved. */
+/** Milliseconds after a run during which its tag is assumed to be unchanged. */
 const recentMs = 60_000;
 
 /**

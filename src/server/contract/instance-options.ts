@@ -61,7 +61,7 @@ export interface Store {
 export interface KnownBuildServer {
   /** Display name. */
   name: string;
-  /** Version of the build server, with or without `v`. */
+  /** Version of the product on the build server, with or without `v`. */
   version: string;
   /** Command to run on the build server to update it. */
   command: string;

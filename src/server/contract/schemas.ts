@@ -100,6 +100,7 @@ export const automaticFieldSchemas = {
   ),
 };
 
+/** Omitted settings remain unchanged. */
 export const automaticSettingsChangeSchema = z.strictObject(automaticFieldSchemas);
 
 export const channelRequestSchema = z.strictObject({ channel: z.enum(channels) });

@@ -42,7 +42,8 @@ export function* generateTimeWindows(
     const wall = day * dayMs + minutesOf(from) * 60_000;
     const begin = momentOf(wall, timeZone);
     const end = momentOf(wall + length * 60_000, timeZone);
-    // If both times are in the hour that is skipped when clocks go forward, `begin` and `end` are the same moment.
+    // If both times are in the hour that is skipped when clocks go forward, `begin` and `end` are the same moment. The
+    // window then gets its full length.
     const window = { begin, end: end > begin ? end : begin + length * 60_000 };
     if (window.end > moment) yield window;
   }

@@ -24,8 +24,8 @@ export const defaultServerTiming = {
   /** Maximum time that a request waits for the server to determine whether a run is in progress. */
   known: 10_000,
   /**
-   * If the store or the engine has not responded for this time, the queue is resumed: an updater gives up after 60 s
-   * without the engine.
+   * If the store or the engine has not responded for this time, the queue is resumed, because an updater gives up after
+   * 60 s without the engine.
    */
   silence: 180_000,
   /** Pause before the second attempt. Each further pause is twice as long, up to `longestRetry`. */

@@ -11,7 +11,7 @@ const probeLabel = 'svc-updater.probe';
 
 /**
  * Checks whether all mounts of an updater exist on the host, by creating a container with these mounts and removing it.
- * Ignores other errors of the engine, because the launch of an updater reports them.
+ * All other errors are ignored, because the launch of an updater reports them.
  * @throws DeploymentNotFoundError no-directory, no-engine; EngineError if there is no response or a proxy rejects the
  * request
  */
@@ -25,8 +25,8 @@ export async function checkUpdaterMounts(
   // Remove the containers of interrupted checks first. If this fails, no further container is created.
   for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
     await removeProbeContainer(engine, id);
-  // Containers inherit the labels that compose sets on the images that it builds. Empty values keep the container from
-  // being listed as part of the project.
+  // A container inherits the labels that compose set when it built the image. They are overwritten with empty values,
+  // because the container would otherwise be listed as part of the project.
   const inherited = Object.keys(image.labels).filter((name) =>
     internalLabelPrefixes.some((prefix) => name.startsWith(prefix)),
   );

@@ -68,8 +68,8 @@ export function listStackUpdateCommands(
 }
 
 /**
- * The command specifies the image, because Swarm resolves the tag again only then. If the service uses a release tag or
- * only a digest, the user has to replace `vX.Y.Z` with the next release.
+ * The command specifies the image, because otherwise Swarm does not resolve the tag again. For a release tag or a
+ * digest, the user has to replace `vX.Y.Z` with the next release.
  */
 function formatSwarmUpdateCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);

@@ -12,7 +12,7 @@ export interface Deployment {
   /** Fields of the server's own container that never change. The environment is omitted because it contains secrets. */
   container: Pick<Container, 'id' | 'imageId' | 'imageManifest' | 'imageReference'>;
   project: string;
-  /** Compose directory on the host, as in the compose labels. */
+  /** Compose directory on the host, from the compose labels. */
   directory: string;
   /** Compose directory and files in the labels of the server's own container, as returned by `composeOriginOf`. */
   claim: string;
@@ -20,7 +20,10 @@ export interface Deployment {
   service: string;
   /** Host path of the engine's socket. */
   socket: string;
-  /** Compose directory, other directories with compose files, and the option `directories`. None contains another. */
+  /**
+   * Compose directory, other directories with compose files, and the option `directories`. No directory contains
+   * another.
+   */
   directories: readonly string[];
   /** Host path of the file with registry credentials; null if there is none. */
   credentials: string | null;

@@ -5,7 +5,7 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { Deployment } from './read-deployment.ts';
 
 /**
- * Returns the services to update, app first. Null if an updater chooses the same services by itself: the product's app
+ * Returns the services to update, app first. Null if an updater chooses the same services on its own: the product's app
  * and the workers in the compose file (docs/contract.md 8.26).
  */
 export async function chooseUpdatedServices(

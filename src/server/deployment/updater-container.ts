@@ -157,9 +157,9 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
 });
 
 /**
- * Whether a container is or was an updater of this instance. It must mount the instance's directory, which requires
- * control of the host: names and labels can be chosen by any user of the engine. A manually started updater has no
- * labels.
+ * Whether a container is or was an updater of this instance. It must mount the instance's directory, which only a user
+ * who controls the host can do, whereas any user of the engine can choose names and labels. A manually started updater
+ * has no labels.
  */
 export function isUpdaterOfInstance(
   { labels: given, requestedMounts }: Container,

@@ -24,7 +24,7 @@ export interface EndpointDependencies {
   service: UpdateApi;
   /** Base path of the endpoints. */
   path: string;
-  /** Contains one symbol for each open event stream. */
+  /** One symbol for each open event stream. */
   streams: Set<symbol>;
 }
 
@@ -48,7 +48,7 @@ export interface Endpoint {
   /** Description of a successful response. */
   success: string;
   content: object;
-  /** Whether the response has a `Location` header with the URL path of the run's progress. */
+  /** Whether the response has a `Location` header, which contains the URL path of the run's progress. */
   isLocated?: boolean;
   /** Other responses of this endpoint, keyed by status code. Those common to all endpoints are not listed here. */
   others?: Record<string, ResponseObject>;

@@ -8,7 +8,7 @@ export const toToldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISO
 export const keepAliveIntervalMs = 15_000;
 /** Milliseconds after which a disconnected client reconnects. */
 const reconnectDelayMs = 1_000;
-/** A chunk of events is sent once it is longer than this number of characters. Lines are never split. */
+/** A chunk of events ends with the line that exceeds this number of characters. Lines are never split. */
 const maxChunkCharacters = 16 * 1024;
 
 /** Whether the Accept header names `text/event-stream`. A wildcard is not sufficient: the response is then JSON. */
@@ -65,7 +65,7 @@ export function createEventStream(
         wake();
       },
     },
-    // Events are created only when the client reads, so that a slow client needs no memory.
+    // Events are created only when the client reads, so that none are buffered for a slow client.
     { highWaterMark: 0 },
   );
 }
@@ -94,7 +94,7 @@ class UnseenEvents {
     }
   }
 
-  /** Stops waiting until this record contains all lines that the client has received from another server. */
+  /** Stops the wait for lines that the client has from another server but this record does not contain. */
   catchUp(): void {
     this.#cursor = Math.min(this.#cursor, this.#record.lineCount);
   }
@@ -137,9 +137,7 @@ function parseLineNumber(runId: string, eventId: string | null): number | null {
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
-/**
- * Compares contents if the objects differ. The same object has not changed, because runs are never changed in place.
- */
+/** Compares the contents only if the objects differ: runs are never changed in place. */
 const isSameRun = (run: Run, told: Run | null): boolean =>
   run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 

@@ -76,8 +76,8 @@ async function answer(
  */
 function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): URL {
   const asked = originalUrl ?? url;
-  // The URL is absolute if the request was sent through a proxy. With HTTP/2, it can be any text, so only http(s) URLs
-  // are parsed: `x:@evil/` must not be read as credentials and a host.
+  // The URL is absolute if the request was sent through a proxy. With HTTP/2, the path can be any text, so only http(s)
+  // URLs are parsed; otherwise, `x:@evil/` would be read as credentials and a host.
   const whole = /^https?:\/\//i.test(asked) ? URL.parse(asked) : null;
   const path = asked.startsWith('/') ? asked : whole ? whole.pathname + whole.search : '/';
   const scheme = (socket as Partial<TLSSocket> | undefined)?.encrypted ? 'https' : 'http';
@@ -111,8 +111,8 @@ async function toWebRequest(address: URL, request: NodeRequest, signal: AbortSig
     body: body === undefined ? 'lost' : body,
     duplex: 'half',
   });
-  // If a framework has read and discarded the body, the request has a placeholder. Consume it: a body that was already
-  // read causes an error, but a missing body would be accepted.
+  // If a framework has read and discarded the body, the request has a placeholder body. Consume the placeholder, so
+  // that the handler fails when it reads the body; otherwise, it would accept a request without its body.
   if (body === undefined) await asked.text();
   return asked;
 }

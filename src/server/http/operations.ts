@@ -128,8 +128,8 @@ const update = createLibraryEndpoint({
 });
 
 /**
- * Converts the body of a start request. With `allSteps`, the target stays the requested release; otherwise, the target
- * of every canary build is `canary`.
+ * Converts the body of a start request. With `allSteps`, the target is the requested release. Otherwise, a request for
+ * any canary build has the target `canary`.
  */
 const toUpdateOptions = ({
   target,

@@ -19,7 +19,8 @@ export async function readJsonBody<T>(request: Request, schema: z.ZodMiniType<T>
 
 /** Reads the whole body. Counts the received bytes, because Content-Length may be missing or wrong. */
 async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
-  // A body that was already read is lost. Throw an error, so that the request is not handled as one without a body.
+  // The content of a body that was already read is lost. Throw an error; otherwise, the request would be handled as one
+  // without a body.
   if (bodyUsed)
     throw new Error('the request body had already been read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();

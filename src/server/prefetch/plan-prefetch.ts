@@ -18,8 +18,8 @@ export interface PrefetchFacts {
   /** Prefetch container of this instance; null if there is none. */
   found: Container | null;
   /**
-   * Whether this server has followed the container's log. It follows only a container for the available release, so if
-   * another release is available now, that release is newer.
+   * Whether this server has followed the container's log. If so, the container was for the release that was available
+   * then, and any other available release is newer.
    */
   isFollowed: boolean;
 }

@@ -36,7 +36,7 @@ export class Prefetcher implements RepeatedCheck {
   /** Id of the container whose log was followed last. */
   #followed: string | null = null;
   #isLogged = false;
-  /** Earliest time of the next attempt (monotonic, in ms). Delays it even if no container could be created. */
+  /** Earliest time of the next attempt (monotonic, in ms), even after a failure to create a container. */
   #notBefore = 0;
 
   constructor(parts: ServerContextWithRuns) {
@@ -141,7 +141,7 @@ export class Prefetcher implements RepeatedCheck {
     if (made !== null && isUpdaterActive(made)) this.#follow(made);
   }
 
-  /** Reads the log in the background, so that the next check can stop the download if there is a newer release. */
+  /** Reads the log in the background. Meanwhile, the next check can stop the download if there is a newer release. */
   #follow(container: Container): void {
     const { id } = container;
     if (this.#followed === id) return;
@@ -157,7 +157,7 @@ export class Prefetcher implements RepeatedCheck {
         if (record.hasEnded) tell(record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting', null);
       },
       (cause) => {
-        // The next check reads the log again.
+        // Let the next check read the log again.
         if (this.#followed === id) this.#followed = null;
         void this.onFailure(cause);
       },

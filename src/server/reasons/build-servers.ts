@@ -6,8 +6,8 @@ import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 
 /**
- * Fetches the build servers from the application, and marks those that are older than `version` as outdated. Returns an
- * empty list if the application does not respond.
+ * Fetches the list of build servers from the application, and marks those that are older than `version` as outdated.
+ * Returns an empty list if the application does not respond.
  */
 export async function fetchBuildServers(
   settings: ValidatedInstanceOptions,

@@ -29,8 +29,8 @@ export function findBlockingReason(hindrances: BlockingFacts): Reason | null {
 }
 
 /**
- * Jobs that block an update. Queued jobs run after the update, so they do not block it. A queued deployment blocks it,
- * because a user is waiting for the deployment.
+ * Jobs that block an update. Of the queued jobs, which run after the update, only deployments block it, because a user
+ * is waiting for them.
  */
 const blockingJobKinds: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] =
   [
@@ -64,7 +64,7 @@ export function findBlockingJobsReason(jobs: readonly BlockingJob[]): Reason | n
   };
 }
 
-/** An update waits only for running jobs. Queued jobs run after the update. */
+/** Returns the jobs for which an update waits. Queued jobs run after the update. */
 export const filterRunningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
   jobs.filter(({ state }) => state === 'running');
 

@@ -23,7 +23,7 @@ const maxRetainedLines = 1_000;
 /** Maximum number of warnings per run. A limit is needed, because a waiting updater logs warnings repeatedly. */
 const maxWarnings = 50;
 
-/** Returns a run whose updater has not logged anything yet. */
+/** Creates a run whose updater has not logged anything yet. */
 export function createRun(
   { id, kind = 'update', from, to, startedAt, by = null, upgradePath = [] }: InitialRunFacts,
   state: LaunchState = 'launching',

@@ -93,8 +93,8 @@ function findBlockedBy(
 }
 
 /**
- * Returns the version that the first run rolled back; null if that run is not a successful rollback. A manually started
- * rollback does not store the version, so the target of the last successful update before it is used.
+ * Returns the version that the first run rolled back; null if that run is not a successful rollback. A rollback that
+ * was started manually does not store this version, so the target of the last successful update before it is returned.
  */
 function findRolledBackVersion([run, ...before]: readonly Run[]): string | null {
   if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;

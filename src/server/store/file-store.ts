@@ -10,16 +10,16 @@ export interface FileStore extends Store {
   set(key: string, text: string | null, condition: { was: string | null }): Promise<boolean>;
 }
 
-/** File system error codes that mean another server was faster. */
+/** Codes of file system errors that occur if another server changes the same directories at the same time. */
 const raceErrorCodes = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
-/** Maximum attempts per call. An attempt fails if another server is faster or removes the directory. */
+/** Maximum attempts per call. An attempt fails if another server writes first or removes the directory. */
 const maxFileAttempts = 1_000;
 
-/** How far a number must be below the current one before its text is deleted. Its directory remains. */
+/** A number's text is deleted once the number is this far below the current one. Its directory remains. */
 const retainedTexts = 8;
 /**
- * How far a number must be below the current one before its directory is removed. While one server executes a single
- * system call, the other servers never write this many numbers.
+ * A number's directory is removed once the number is this far below the current one. Other servers never write this
+ * many numbers while one server executes a single system call.
  */
 const retainedDirectories = 256;
 
@@ -95,7 +95,7 @@ async function createKeyFolder(folder: string): Promise<void> {
     await writeFile(join(unfinished, '0/none'), '', { flush: true });
     await tryRename(unfinished, folder);
   } catch (error) {
-    // A faster server may have removed the unfinished folder, as this function does below.
+    // Another server may have created the key's folder, and removed the unfinished one as this function does below.
     const isThere = await stat(folder).catch(unless('ENOENT'));
     if (isThere === null || !raceErrorCodes.includes(codeOf(error))) throw error;
   }
@@ -118,10 +118,10 @@ async function isReplaced(folder: string, number: number, text: string | null): 
     // A number without a text gets the file `none`, because only an empty directory can be replaced by a rename.
     await writeFile(join(draft, text === null ? 'none' : 'text'), text ?? '', { flush: true });
     await sync(draft);
-    // A slow server cannot reuse a removed number: the number before it, with the draft, was removed first.
+    // A slow server cannot write a removed number again: the number before it, with the draft, was removed first.
     if (!(await tryRename(draft, join(folder, String(number + 1))))) return false;
   } catch (error) {
-    // A draft must not remain on a full disk. A faster server may already have removed it.
+    // Remove the draft, which would take up space on a full disk. Another server may already have removed it.
     await remove(draft).catch(() => {});
     if (raceErrorCodes.includes(codeOf(error))) return false;
     throw error;
@@ -133,15 +133,15 @@ async function isReplaced(folder: string, number: number, text: string | null): 
 }
 
 /**
- * Removes the directories of numbers far below `last`, lowest first, and renames each directory before removing it. As
- * long as a number exists, it and all later numbers are therefore not empty, and no draft can replace them.
+ * Removes the directories of numbers far below `last`, lowest first. Each directory is renamed before its contents are
+ * removed, because a draft could replace an empty directory that still has its number.
  */
 async function removeOldNumbers(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {
     if (number <= last - retainedDirectories)
       await tryRename(join(folder, String(number)), join(folder, `old-${nonce()}`));
   }
-  // Includes some earlier numbers, because a server may have been killed before it emptied them.
+  // Includes some lower numbers, because a server may have been killed before it deleted their texts.
   for (let number = last - retainedTexts; number > last - retainedTexts - 4; number--)
     await emptyNumber(join(folder, String(number)));
   for (const name of await readdir(folder)) {

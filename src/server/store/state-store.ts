@@ -68,8 +68,8 @@ export class StateStore {
   }
 
   /**
-   * Returns a channel's stored values, keyed by signer: for `offered`, the publication time of the last offered
-   * release; for `channel-files`, the last channel file.
+   * Returns a channel's stored values, keyed by signer. The values of `offered` are the publication times of the last
+   * offered releases; those of `channel-files` are the last channel files.
    */
   async readBySigner<K extends 'offered' | 'channel-files'>(
     key: K,

@@ -46,11 +46,11 @@ export const pastRunsSchema = z.array(pastRunSchema);
 export const storedSkippedReleaseSchema = z.object({ version: z.string(), since: z.string() });
 
 const time = z.iso.datetime();
-/** Publication time of the last offered release, keyed by signer. */
+/** For each signer, the publication time of the last offered release. */
 const bySigner = z.optional(z.record(z.string(), time));
 export const publicationTimesSchema = z.object({ stable: bySigner, canary: bySigner });
 
-/** Last channel file, keyed by signer. */
+/** For each signer, the last channel file. */
 const filesBySigner = z.optional(z.record(z.string(), channelFileSchema));
 export const channelFilesSchema = z.object({ stable: filesBySigner, canary: filesBySigner });
 
@@ -64,5 +64,5 @@ export const storedAutomaticSettingsSchema = z.pipe(
   z.transform(applyAutomaticDefaults),
 );
 
-/** Last server process of each container. */
+/** Most recent server process of each container. */
 export const serverProcessesSchema = z.array(serverProcessSchema);

@@ -30,7 +30,8 @@ export interface ScriptedStep {
   /** Extends the step beyond `seconds` for as long as the function returns true. */
   lasts?(): boolean;
   /**
-   * Log messages, spread over the duration. `percent` is the progress. Default: one message with the name of the state.
+   * Log messages, spread over the duration of the step. `percent` is the progress. Default: one message with the name
+   * of the state.
    */
   says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
   /** How requests are disturbed during the step. Default: not at all. */
@@ -80,7 +81,7 @@ export type ScriptedStatus = Omit<
 /** Next release in a script. Omitted fields are unknown. */
 type NextReleaseFields = Pick<NextRelease, 'version' | 'major'> & Partial<NextRelease>;
 
-/** Script with the initial state and the course of each update. All fields are optional. */
+/** Initial state, and the course of each update. All fields are optional. */
 export interface Script {
   /** Product that is updated. Default: svc. */
   product?: ProductOptions;

@@ -20,8 +20,8 @@ const pollIntervalMs = 20;
 const downtimeDisturbances: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', 'silence'];
 
 /**
- * Simulates a run until it ends or the signal is aborted because the server stops. The run may be ended from outside,
- * for example by a cancellation.
+ * Simulates a run until it ends, or until the signal is aborted because the server stops. The run may be ended from
+ * outside, for example by a cancellation.
  */
 export async function simulateRun(
   { steps, end }: ScriptedRun,

@@ -28,7 +28,7 @@ import { type InstanceCommand, runInstanceCommand } from './run-instance-command
 import { showPlan } from './show-plan.ts';
 import { writeReport } from './write-report.ts';
 
-/** Maximum time in ms that the process waits for notifications before it exits. */
+/** Maximum time in ms for which the process waits for notifications before it exits. */
 const notificationTimeoutMs = 2_000;
 
 /** Server bundle in the same directory. It is separate because no other command needs the server. */

@@ -25,7 +25,7 @@ import { shouldUpdateStack } from '../swarm/index.ts';
 export interface InstanceCommand {
   /** A `look` command, such as `plan` or `fetch`, needs no clean-up, because it takes no lock and writes no journal. */
   kind: 'run' | 'rollback' | 'look';
-  /** Runs the command for a compose project. Only the options in `context` include the settings file and workers. */
+  /** Runs the command for a compose project. `context` has the options of the settings file, and the workers. */
   onProject(
     context: RunContext,
     instance: FoundInstance,
@@ -101,7 +101,7 @@ function warnOfStackOptions({ options: { stack }, log }: InitialRunContext): voi
     log.warn(`ignoring ${joinWithAnd(typed)}, because this is a compose project and not a Swarm stack`);
 }
 
-/** Reads the journal if an earlier start of this container wrote it; null otherwise. */
+/** Returns the journal if an earlier start of this container wrote it; null otherwise. */
 async function readOwnJournal({ own, location: place }: FoundInstance): Promise<JournalData | null> {
   // An unreadable journal is ignored here: it is reported with a better message when the lock is taken.
   const said = await readJournal(stateDirectoryOf(place.mountedAt)).catch(() => null);
@@ -141,8 +141,8 @@ async function closeRun(context: RunContext, soFar: ProjectRunState, ending: Run
   // The values of new settings are not removed earlier, because a run that is killed and restarted needs them again.
   await rm(settingValuesPath, { force: true }).catch(() => {});
   if (instance === null) return;
-  // If the outcome cannot be written, the next run finds an unfinished journal and recovers the run. The log already
-  // contains the last line.
+  // A failure is ignored: the log already contains the last line, and the next run finds the unfinished journal and
+  // recovers the run.
   await journal?.end(ending).catch(() => {});
   if (lock !== null) await removeOwnHelperContainers(engine).catch(() => {});
   // The lock is released before the restart policy is changed. If the process is killed in between, the engine restarts
@@ -156,7 +156,7 @@ async function closeRun(context: RunContext, soFar: ProjectRunState, ending: Run
 
 /**
  * Stops this container on Podman 4, which cannot change a restart policy but never restarts a container after a stop
- * request. This process ignores the SIGTERM, so its exit code does not change.
+ * request. This process ignores SIGTERM, so its exit code does not change.
  */
 async function stopOwnContainer(engine: Engine, id: string): Promise<void> {
   const told = once(process, 'SIGTERM', { signal: AbortSignal.timeout(10_000) });

@@ -26,7 +26,7 @@ const absolute = like(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s);
 const count = z.int().check(z.nonnegative());
 
 const savedMountSchema = z.strictObject({
-  /** First covered service that has this mount. The helper container of this service gets the mount. */
+  /** First covered service that has this mount. Its helper container gets the mount. */
   service: text,
   /** Service and path, for messages: `db:/var/lib/postgresql/data`. */
   where: text,
@@ -121,8 +121,8 @@ export interface RestorePointOwner {
 }
 
 /**
- * Returns the prefix for a project's restore points in this directory: the project's name and a hash of its directory,
- * because several projects may share a restore directory. Empty in the default directory.
+ * Returns the name prefix of a project's restore points in this directory: the project's name and a hash of its
+ * directory, because several projects may share a restore directory. Empty in the default directory.
  */
 function restorePointPrefixOf(directory: string, project: RestorePointOwner): string {
   if (directory === restorePointsDirectoryOf(project.directory)) return '';
@@ -230,7 +230,7 @@ async function readRecordText(place: RestorePointLocation, path: string): Promis
   });
   if (file === null) return null;
   try {
-    // Also check the opened file, because another file may have replaced the checked one.
+    // Check the opened file as well as the path, because the file may have been replaced after the path was checked.
     await requireRootOwnedPath(path, await file.stat());
     return await file.readFile('utf8');
   } finally {
@@ -273,8 +273,8 @@ export async function findRestorePoints(
 }
 
 /**
- * Compares the project in the record, because two projects may share a compose directory. A restore point whose record
- * is missing or unreadable counts as the project's own.
+ * Compares the given project with that in the record, because two projects may share a compose directory. A restore
+ * point whose record is missing or unreadable counts as the project's own.
  */
 async function isOfProject(place: RestorePointLocation, project: RestorePointOwner): Promise<boolean> {
   const point = await readRestorePointRecord(place).catch(() => null);

@@ -20,8 +20,8 @@ export async function checkPublishedTags(plan: ReleasePlan, lookUp: TagLookup): 
   for (const update of byReference.values()) {
     const { pin, tag, shouldPull: pull, isShort } = update;
     const { repository } = pin.reference;
-    // Other tags are not looked up, because the pull finds out whether they exist. The pull also checks these tags if
-    // the registry does not respond to the lookup.
+    // Other tags are not looked up, because the pull finds out whether they exist. If a lookup fails, the check of that
+    // tag is also left to the pull.
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(tagSuffixOf(pin.tag));
     const isChecked = hasTagChange(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;

@@ -20,7 +20,7 @@ function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string):
     case 'release':
       return false;
     case 'part':
-      // A tag with as many numbers as the target specifies the target exactly.
+      // A tag that has as many numbers as the target identifies the target exactly.
       return countVersionNumbers(version) > countVersionNumbers(tag.version);
     case 'latest':
     case 'word':
@@ -35,7 +35,7 @@ function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string):
 /**
  * Checks that floating tags point to the target, so that no other release is installed. Returns a warning if neither
  * the image nor the registry reveals the version.
- * @param images local images, keyed by reference; missing images are not checked
+ * @param images - local images, keyed by reference; missing images are not checked
  * @throws UpdateError tag-lags
  */
 export async function checkStaleTags(

@@ -183,8 +183,8 @@ export const labeledVersionOf = ({ trustsLabel }: ServiceUpdate, image: Image | 
   trustsLabel ? parseVersionLabel(image?.labels[versionLabel]) : null;
 
 /**
- * Checks whether the version label contradicts the tag, such as `12.5.0` and `31`. Usually, the label is inherited from
- * the base image, in all releases of the product.
+ * Checks whether the version label contradicts the tag, such as `12.5.0` and `31`. Usually, such a label is inherited
+ * from the base image, so all releases of the product have it.
  */
 export function hasInheritedVersion(tag: PinTag, labels: Readonly<Record<string, string>>): boolean {
   const version = parseVersionLabel(labels[versionLabel]);

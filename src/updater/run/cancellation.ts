@@ -35,7 +35,7 @@ export class Cancellation {
     return constants.signals[this.#received ?? 'SIGTERM'];
   }
 
-  /** Disables cancellation: from now on, signals are only logged. */
+  /** Disables cancellation: after this call, signals are only logged. */
   disable(): void {
     this.#stage = 'too-late';
   }

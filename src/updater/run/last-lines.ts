@@ -9,7 +9,7 @@ import type { RunContext } from './run-context.ts';
 type TimedLog = Pick<RunContext, 'log' | 'beganAt'>;
 
 /**
- * @param runs - sentence with the running version: `app runs v1.5.0 already`
+ * @param runs - sentence that states the running version: `app runs v1.5.0 already`
  * @param to - target version of the plan
  */
 export function logUnchangedOutcome({ log, beganAt }: TimedLog, runs: string, to: string): RunOutcome {

@@ -13,7 +13,7 @@ export interface RunContext {
   notifier: Notifier;
   /** Milliseconds since the epoch. */
   startedAt: number;
-  /** Start time by `performance.now()`, for durations, because the system clock may be changed. */
+  /** Start time from `performance.now()`, to measure durations even if the system clock is changed. */
   beganAt: number;
 }
 

@@ -23,9 +23,9 @@ export type NextStep<Step> = Step | Done | Blocked;
 export interface RunDriver<View, Step extends { kind: string }> {
   /** Inspects only the part of the current state that is relevant to the goal. */
   inspect(goal: RunGoal): Promise<View>;
-  /** Must depend only on the view and the goal. */
+  /** The step must depend only on the view and the goal. */
   planNextStep(view: View, goal: RunGoal): NextStep<Step>;
-  /** Before changing anything, the step must write to the journal the data that a later run needs. */
+  /** Before a step changes anything, it must record in the journal the data that a later run needs. */
   execute(step: Step, view: View): Promise<void>;
   /** The signal that aborts waits in the current state of the run (docs/contract.md 5.13, 5.14). */
   getWaitSignal(goal: RunGoal): AbortSignal;
@@ -33,8 +33,8 @@ export interface RunDriver<View, Step extends { kind: string }> {
 
 export interface DrivenRun<View, Step extends { kind: string }> extends RunDriver<View, Step> {
   /**
-   * Switches to a rollback after an error, even in a run that was resumed after a kill. Returns a function that creates
-   * the error to throw after the rollback.
+   * Switches to a rollback after an error, even if this run was killed and resumed. Returns a function that creates the
+   * error to throw after the rollback.
    * @throws the final error of a run that cannot be rolled back
    */
   switchToRollback(error: unknown): Promise<() => unknown>;
@@ -44,7 +44,7 @@ export interface DrivenRun<View, Step extends { kind: string }> extends RunDrive
 
 /** Thrown by an operation that may succeed if it is retried. */
 export class RetryableError extends Error {
-  /** Name of the operation, by which its tries are counted. */
+  /** Name of the operation whose tries are counted. */
   readonly operation: string;
   /** Error to throw after the last try. */
   readonly failure: unknown;

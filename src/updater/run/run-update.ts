@@ -4,7 +4,7 @@ import { type DrivenRun, updateOrRollBack } from './run-steps.ts';
 
 /** Result of recovering an unfinished previous run. */
 export type RecoveryResult<Left, R> =
-  /** Nothing is left to recover. `left` is the data that the update needs about the previous run. */
+  /** Recovery is complete. `left` contains what the update needs to know about the previous run. */
   | { kind: 'settled'; left: Left }
   /** The previous update must be resumed. */
   | { kind: 'resume'; run: R }

@@ -1,6 +1,6 @@
 /**
- * Copies the text to the clipboard. If the clipboard is unavailable (on plain HTTP, or forbidden), selects the text on
- * the page and resolves with false.
+ * Copies the text to the clipboard. If the clipboard is unavailable, for example on plain HTTP, selects the text on the
+ * page and resolves with false.
  */
 export async function copyText(text: string, shown: () => Element | null): Promise<boolean> {
   try {

@@ -6,8 +6,8 @@ const svgTags = new Set(['svg', 'path', 'circle']);
 const drawnVNodes = new WeakMap<Node, VNode>();
 
 /**
- * Reuses the nodes that match the new description. They keep their focus, selection and scroll position, nothing
- * flickers, and nothing is announced twice. Text is never inserted as HTML.
+ * Updates the child nodes to match `children`. Reused nodes keep their focus, selection and scroll position, do not
+ * flicker, and are not announced again. Text is never inserted as HTML.
  */
 export function patchChildren(parent: Node, children: readonly VNodeChild[]): void {
   const wanted = flattenChildren(children);
@@ -48,7 +48,7 @@ function patchElement(element: Element, wanted: VNode): void {
   for (const name of Object.keys({ ...before, ...wanted.attributes })) {
     const value = wanted.attributes[name] ?? false;
     const text = value === true ? '' : String(value);
-    // `value` is set as a property. The attribute is only a field's initial value, and would expose a secret in the
+    // Set `value` as a property, because the attribute is only a field's initial value and would expose a secret in the
     // page.
     if (name.startsWith('on') || name === 'value') Object.assign(element, { [name]: value || null });
     else if (value === false) element.removeAttribute(name);

@@ -1,9 +1,11 @@
-/** Delay in ms of a polite announcement. A newer announcement within this time replaces it. */
+/**
+ * Delay in ms of a polite announcement. If another announcement follows within this time, the delayed one is dropped.
+ */
 const announcementDelayMs = 2_000;
 
 /**
- * Announces the state of a dialog to screen readers (docs/contract.md 10.8), in live regions inside the dialog, because
- * everything outside is inert. A polite announcement is delayed, and dropped if another follows within the delay.
+ * Announces the state of a dialog to screen readers (docs/contract.md 10.8). The live regions must be inside the
+ * dialog, because everything outside is inert.
  */
 export class ScreenReaderAnnouncer {
   readonly polite = createLiveRegion('status', 'polite');

@@ -267,7 +267,10 @@ function closeLabelOf(state: PageState): string {
   return isRollbackRun(findRunInProgress(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
 }
 
-/** Opens the dialog for the endpoints at `base`. If there is none, creates one with the attributes of the opener. */
+/**
+ * Opens the dialog for the endpoints at `base`. If there is no such dialog, creates one with the attributes of the
+ * opener.
+ */
 export function openUpdateDialog(base: string | null, opener: HTMLElement | null = null): SvcUpdateDialog {
   const found = [...document.querySelectorAll<SvcUpdateDialog>('svc-update-dialog')].find(
     (dialog) => dialog.address === endpointsPathOf(base),

@@ -3,7 +3,9 @@ import type { PageStore } from '../store/page-store.ts';
 import { createPageTextsAndFormats } from '../texts.ts';
 import { formatTabTitle } from '../views/tab-title.ts';
 
-/** Page that contains the elements. Reports updates to its scripts with events, and to the user in the tab title. */
+/**
+ * Page that contains the elements. Reports updates to the page's scripts with events, and to the user in the tab title.
+ */
 export class EmbeddingPage {
   readonly store: PageStore;
   readonly #elements = new Set<HTMLElement>();
@@ -13,7 +15,10 @@ export class EmbeddingPage {
   readonly #endedRuns = new Set<string>();
   /** Original title of the page, and the title that is shown instead; null if the original title is shown. */
   #title: { own: string; shown: string } | null = null;
-  /** New version if the page was reloaded after an update; null otherwise, or after the message about it was closed. */
+  /**
+   * New version if the page was reloaded after an update; null otherwise, and after the message about the update was
+   * closed.
+   */
   versionAfterReload: string | null = null;
 
   constructor(store: PageStore) {

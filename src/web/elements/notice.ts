@@ -64,8 +64,8 @@ export class SvcUpdateNotice extends UpdateElement {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeReloadHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
-      // Raise the number of queued jobs only once, right after the reload. Jobs created later did not wait for the
-      // update.
+      // Raise the number of queued jobs only once, right after the reload, because jobs created later did not wait for
+      // the update.
       const now = status.reason?.jobs?.length ?? 0;
       this.#handover = { ...handover, queued: Math.max(handover.queued, now) };
       handover = null;

@@ -4,7 +4,7 @@ const StyleSheetClass =
     replaceSync() {}
   };
 
-/** Constructed style sheets are allowed by every content security policy. */
+/** Constructed style sheets are used because every content security policy allows them. */
 function createStyleSheet(css: string): CSSStyleSheet {
   const made = new StyleSheetClass();
   made.replaceSync(css);
@@ -12,8 +12,8 @@ function createStyleSheet(css: string): CSSStyleSheet {
 }
 
 /**
- * Styles of all elements. A page can override the colors, spacing, radius and fonts with custom properties. Its
- * `color-scheme` selects light or dark colors. Sizes are in em, because users may double the text size.
+ * Styles of all elements. A page can override the colors, spacing, radius and fonts with custom properties, and select
+ * light or dark colors with its `color-scheme`. Sizes are in em, because users may double the text size.
  */
 export const baseStyleSheet = createStyleSheet(`
 :host {

@@ -80,8 +80,7 @@ function pillOf(
   if (isOld && !isDialogOpen) return { kind: 'reload', label: t.reloadFor(version) };
   if (!isAdmin || status === null) return null;
   const { run: last, next, recalled, urgent, skipped } = status;
-  // Ignore outcomes that this page does not know, from a newer server. Only the dialog shows them, with the server's
-  // text.
+  // Ignore outcomes of a newer server that this page does not know. Only the dialog shows them, with the server's text.
   if (
     last &&
     ['failed', 'broken'].includes(resultKindOf(last)) &&

@@ -27,7 +27,8 @@ export type RollbackRequestState =
   | { kind: 'asking'; to: string; since: PageTimeMs }
   | { kind: 'offer'; offer: RollbackOffer }
   /**
-   * The rollback or the check before it failed. `problem` is the server's response, or null if the connection was lost.
+   * The rollback request failed, or the check before it. `problem` is the server's response, or null if the connection
+   * was lost.
    */
   | { kind: 'refused'; to: string; problem: Problem | null };
 
@@ -35,7 +36,7 @@ export type RollbackRequestState =
 export interface PageState {
   /** Status for admins; null before the first response and for all other users. */
   status: Status | null;
-  /** Running version. All users receive it. */
+  /** Running version, which all users receive. */
   version: string | null;
   isUpdating: boolean;
   /** Running version in the previous response. */
@@ -164,7 +165,7 @@ function applyStatus(state: PageState, status: Status | UserStatus, at: PageTime
         : countQueuedJobs(status.reason?.jobs),
   };
   if (status.run === null) return next;
-  // The next step of an upgrade path may start and end between two requests, so it is accepted even if the page has
+  // The next step of an upgrade path may start and end between two requests, so accept its run even if the page has
   // never seen it in progress.
   return applyRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
 }
@@ -198,8 +199,8 @@ function applyRun(state: PageState, run: Run, at: PageTimeMs, isAwaited = false)
     const watchedEndedAt = isOn ? null : at;
     return { ...seen, watchedEndedAt, cancelProblem: null, rollback: null, start: isOld ? null : start };
   }
-  // A server that has just started may report an old state, so a run whose result is known is not set back to in
-  // progress. Only a crashed updater may start again.
+  // A server that has just started may report an old state, so do not set a completed run back to in progress. Only a
+  // crashed run may continue, because its updater may start again.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;
   return {
     ...seen,

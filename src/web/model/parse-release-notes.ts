@@ -68,7 +68,7 @@ function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean 
   return false;
 }
 
-// Each alternative starts with a mark, and the length of the text after it is limited. This keeps parsing fast.
+// To keep parsing fast, each alternative starts with a mark and limits the length of the text that follows the mark.
 const inlineMarkPattern =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 

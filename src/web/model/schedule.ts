@@ -27,8 +27,9 @@ interface RequestSchedule {
 }
 
 /**
- * Decides which requests to send, and when (docs/contract.md 10.5). On plain HTTP, all tabs of a browser share six
- * connections to a server, so only a visible tab with an open dialog opens an event stream. The tab then does not poll.
+ * Decides which requests to send, and when (docs/contract.md 10.5). Only a visible tab with an open dialog opens an
+ * event stream, because on plain HTTP all tabs share six connections to a server. While the stream is open, the tab
+ * does not poll.
  */
 export function planRequests(situation: PollingConditions): RequestSchedule {
   const {

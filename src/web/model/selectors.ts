@@ -29,8 +29,8 @@ const isResultKnown = ({ status }: PageState, { id }: Run): boolean =>
   status !== null && (status.run?.id !== id || status.run.outcome !== null);
 
 /**
- * Returns the next step between two updates of an upgrade path. Because the event stream reports the end of a run
- * before the status reports the next step, that step is first derived from the completed run.
+ * Returns the next step between two updates of an upgrade path. Until the status reports this step, it is derived from
+ * the completed run, because the event stream reports the end of a run earlier.
  */
 export function findPendingStep(state: PageState): PendingStep | null {
   const { status, watched, watchedEndedAt, answeredAt } = state;

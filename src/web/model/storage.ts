@@ -1,5 +1,6 @@
 /**
- * Returns the browser's storage. Called for each access, because this throws an error if the browser forbids storage.
+ * Returns the browser's storage, or throws an error if the browser forbids storage. Must be called for each access,
+ * inside `try`.
  */
 type GetStorage = () => Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 

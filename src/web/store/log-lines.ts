@@ -28,7 +28,7 @@ export class RunLogLines {
   async fetchLines(run: string): Promise<readonly string[]> {
     if (this.#run !== run || this.#lines.length < maxReportedLines) {
       let lines: string[] = [];
-      // Request the stream from after event 0, so that the server sends all lines that it still has.
+      // Request all events after event 0, so that the server sends every line that it still has.
       const following = { runId: run, after: `${run}:0`, signal: AbortSignal.timeout(requestTimeoutMs) };
       for await (const news of followRun(this.#reader, following)) {
         if (news.kind === 'line') lines = lines.concat(formatLogLine(news.line) ?? []);

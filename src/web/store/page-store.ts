@@ -148,8 +148,7 @@ export class PageStore {
 
   /**
    * Handles the response to a start or rollback request.
-   * @param refused - creates the action after a failure from the problem document, or from null if the connection was
-   * lost
+   * @param refused - creates the action for a failure; `problem` is null if the connection was lost
    */
   async #begun(
     answer: RequestResult<ToldRun>,
@@ -171,7 +170,7 @@ export class PageStore {
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
       // Between two updates of an upgrade path, a cancellation drops the remaining updates. Only the status reports
-      // this.
+      // this, so request it.
       if (answer.value.outcome !== null) await this.#readStatus(false);
     } else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
@@ -206,9 +205,7 @@ export class PageStore {
     this.#changed();
   }
 
-  /**
-   * Whether no run was started by a request whose response was lost. Requests the status, which would contain the run.
-   */
+  /** Requests the status to check that a start request whose response was lost has started no run. */
   async #hasNotStarted(): Promise<boolean> {
     const before = this.#state.watched?.id;
     const answer = await this.#readStatus(false);

@@ -21,7 +21,7 @@ export class OversizedEventError extends Error {
 /**
  * Reads an event stream (HTML standard), ignoring fields that the server does not send. Yields null for a comment,
  * which shows that the server is alive.
- * @throws errors of the stream, or an error if an event is too large
+ * @throws OversizedEventError, or errors of the stream
  */
 export async function* readEventStream(
   stream: ReadableStream<Uint8Array>,

@@ -66,7 +66,7 @@ export async function* followRun(
     let hasHeard = false;
     let isUnknown = false;
     let isHeld = false;
-    /** Whether the server has too many open streams, so that the client must poll. */
+    /** Whether the server has too many open streams; the client must then poll. */
     let isFull = false;
     let hasEnded = false;
     if (!polls) {
@@ -81,7 +81,7 @@ export async function* followRun(
         if (news.kind === 'unheard') {
           if (hasEnded) return;
           const { refused } = news;
-          // If the request times out, a proxy may be buffering the stream: it then does not forward even the headers.
+          // If the request times out, a proxy may be buffering the stream: such a proxy holds back even the headers.
           isHeld = refused.kind === 'none' && refused.why.what === 'late' && !hasHeard;
           isUnknown = isNoRun(refused);
           isFull = refused.kind === 'problem' && refused.problem.status === 503;
@@ -95,13 +95,13 @@ export async function* followRun(
         lastEventId = eventId ?? lastEventId;
         yield news;
         hasEnded ||= news.kind === 'run' && news.run.outcome !== null;
-        // If a client reconnects after the end of a run, the server sends the result first, then the lines after the
-        // last event.
+        // A client that reconnects after the end of a run receives the result, the missed log lines, and the result
+        // again with an id that ends with `:end`.
         if (hasEnded && (eventId === null || eventId.endsWith(':end'))) return;
       }
     }
     if (hasEnded) return;
-    // Poll if a proxy buffers the stream, the server has no free stream, or another run has become the last run.
+    // Poll if a proxy buffers the stream, the server has no free stream, or the server streams no run or another run.
     if (polls || isHeld || isUnknown || isFull) {
       const found = await fetchRunById(reader, id, signal);
       if (signal.aborted) return;
@@ -111,7 +111,8 @@ export async function* followRun(
       } else {
         isUnknown = found.run === null;
         hasHeard = true;
-        // If a stream has delivered events before, no proxy buffers streams: the server was only briefly unavailable.
+        // Once a stream has delivered events, a timeout means that the server was briefly unavailable, not that a proxy
+        // buffers streams.
         polls ||= isHeld && !streamsCome;
         yield found.run === null ? { kind: 'heard' } : { kind: 'run', run: found.run };
         if (found.run !== null && found.run.outcome !== null) return;
@@ -145,7 +146,7 @@ async function* streamPieces(
   const opened = await reader.openEventStream(lastEventId, AbortSignal.any([signal, dead.signal]));
   if (signal.aborted) return;
   if (opened.kind !== 'ok') return yield unheard(opened);
-  // No more events follow because the run has finished. The outcome of the run must be fetched.
+  // No more events follow because the run has finished, so the caller must fetch the outcome.
   if (opened.value === null) return yield { held: 'silent' };
   let hasSpoken = false;
   let timer = setTimeout(() => dead.abort(), silence);
@@ -156,7 +157,7 @@ async function* streamPieces(
       hasSpoken = true;
       yield { news: toFollowEvent(event), eventId: event?.id ?? null };
     }
-    // The server was available until the stream ended, so an outage is counted from now.
+    // The server was available until the stream ended, so an outage begins only now.
     if (hasSpoken) yield heard;
   } catch (cause) {
     if (signal.aborted) return;

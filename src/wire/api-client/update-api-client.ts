@@ -135,8 +135,8 @@ export class UpdateApiClient {
   }
 
   /**
-   * Opens the event stream after the event `lastEventId`. The value is null if no more events follow. The stream stays
-   * open until the signal is aborted.
+   * Opens the event stream, beginning after the event `lastEventId`. The value of the result is null if no more events
+   * follow. The stream stays open until the signal is aborted.
    */
   openEventStream(
     lastEventId: string | null,

@@ -32,7 +32,10 @@ export interface RunPhaseRow {
   mark: 'done' | 'now' | 'failed' | 'ahead';
   /** Id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `englishTexts.phases` has the text. */
   word: string;
-  /** Message of the server without the leading verb, which the row shows already; empty if no message is shown. */
+  /**
+   * Message of the server without the leading verb, because the row already shows the verb. Empty if no message is
+   * shown.
+   */
   message: string;
   percent: number | null;
   /** Elapsed milliseconds of the phase; null if it has not started. */
@@ -50,7 +53,7 @@ export const hasSavePhase = ({ state, steps }: Pick<Run, 'state' | 'steps'>): bo
 export const canProductBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && hasSavePhase({ state, steps }));
 
-/** An update cannot be cancelled from `recreate` on. A rollback cannot be cancelled after its updater was launched. */
+/** An update cannot be cancelled once it has reached `recreate`, nor a rollback once its updater has been launched. */
 export const isTooLateToCancel = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
   state === 'recreate' ||
   state === 'verify' ||

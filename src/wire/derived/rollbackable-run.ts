@@ -3,13 +3,13 @@ import type { RestorePoint, Run } from '../status.ts';
 export type RollbackableRun = Run & { restorePoint: RestorePoint };
 
 /**
- * Returns the last run that changed the instance if it is an update with a restore point and was not rolled back
- * automatically; otherwise null. Whether it can be rolled back is decided by the updater.
+ * Returns the last run that changed the instance; null if that run was a rollback, has no restore point or was rolled
+ * back automatically. Only the updater can tell whether a rollback is possible.
  * @param past - runs, newest first
  */
 export function findRollbackableRun(past: readonly Run[]): RollbackableRun | null {
   const last = past.find(({ outcome, rolledBack }) => rolledBack !== null || changing.includes(outcome));
-  // A rollback is not offered for rollback, because the data that it saves is only for manual recovery.
+  // A rollback cannot be rolled back, because the data that it saves is only for manual recovery.
   const isOffered = last?.kind === 'update' && last.rolledBack === null;
   return isOffered && last.restorePoint ? { ...last, restorePoint: last.restorePoint } : null;
 }

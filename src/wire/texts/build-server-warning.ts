@@ -1,12 +1,12 @@
 import type { BuildServer } from '../status.ts';
 
-/** Beginning of the warning about a build server. It identifies the warning among others. */
+/** Beginning of the warning about a build server, by which the warning is recognized. */
 const warningStartOf = (name: string): string => `build server ${name} still runs `;
 
 export const formatBuildServerWarning = ({ name, version, command }: BuildServer): string =>
   `${warningStartOf(name)}${version}; update it with: ${command}`;
 
-/** Removes the warnings about build servers that are listed separately. */
+/** Removes the warnings about the given build servers, because these servers are listed separately. */
 export const removeBuildServerWarnings = (
   warnings: readonly string[],
   told: readonly Pick<BuildServer, 'name'>[],

@@ -34,7 +34,7 @@ export function formatAge(milliseconds: number, units = unitTexts): string {
   return units[unit](count);
 }
 
-/** Splits a duration into its largest unit and the next smaller unit. The largest unit is days from two days on. */
+/** Splits a duration into its largest unit and the next smaller unit. Days are used only for two days or more. */
 function splitIntoUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
   const passed = Math.max(0, milliseconds);
   const amounts = (unit: Unit, size: number, smaller: Unit, part: number): [Amount, Amount] => [

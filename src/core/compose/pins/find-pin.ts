@@ -70,7 +70,7 @@ export function findUsablePin(files: ProjectFiles, service: string): Pin | null 
   }
 }
 
-/** Whether one of the pins has its tag at the same position in a file as the service's tag. */
+/** Whether the service's tag is at the same position in a file as the tag of one of the pins. */
 export function isPinShared(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
   const pin = findUsablePin(files, service);
   const own = pin && tagPositionOf(pin);
@@ -93,7 +93,9 @@ function tagPositionOf({ reference, resolved }: Pin): string | null {
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
 
-/** Returns the variables from which a range of the resolved text comes, but not the variables in their values. */
+/**
+ * Returns the variables to which a range of the template refers directly. Variables in their values are not included.
+ */
 function variablesIn(
   template: SourceMappedText,
   lookup: ComposeVariableLookup,
@@ -176,7 +178,7 @@ export function checkPinAgainstModel(pin: Pin, image: string | undefined): void 
   );
 }
 
-/** The image that compose uses for a service, and the compose file that contains it. */
+/** The image that compose uses for a service, and the compose file that sets it. */
 interface EffectiveImage {
   source: ComposeSource;
   image: ScalarText;
@@ -244,8 +246,8 @@ function searchImage(
     const entry = layer.file.getService(service);
     if (entry?.image) return { source: layer, image: entry.image };
     if (entry) found = pickHigherRanked(found, entry.hasBuild ? 'build' : 'no-image');
-    // Compose 5.2 and later merge a file over the files it includes, and evaluate `extends` last. Older versions reject
-    // a service that is defined both in a file and in a file it includes.
+    // Compose 5.2 and later merge a file over the files it includes, and evaluate `extends` last. Older versions need
+    // no other order, because they reject a service that is defined both in a file and in a file it includes.
     found = pickHigherRanked(found, searchIncludedImage(files, layer, service, seen));
     if (!isImage(found) && entry?.extends) {
       const { file, line } = entry.extends;

@@ -69,8 +69,7 @@ const kindsOf = <K extends string>(words: Readonly<Record<K, readonly string[]>>
     all.map((word) => [word, kind as K] as const),
   );
 
-// Data stores whose data format depends on the major version. Only the store's own tools can migrate the data to the
-// next major version.
+// Data stores whose data format depends on the major version, so that only the store's own tools can migrate the data.
 const databases: ReadonlyMap<string, DataStoreKind> = new Map(
   kindsOf({
     database: [
@@ -82,7 +81,9 @@ const databases: ReadonlyMap<string, DataStoreKind> = new Map(
     cache: ['redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
   }),
 );
-/** Data stores that only matter for restore points. Unlike a database, they may be replaced by an update. */
+/**
+ * Data stores that only restore points take into account. Unlike a database, such a store may be replaced by an update.
+ */
 const otherStores = kindsOf({
   database: ['openldap', 'etcd', 'zookeeper', 'ferretdb', 'victoriametrics', 'orientdb'],
   queue: [
@@ -100,13 +101,13 @@ export type DataStoreKind = 'database' | 'queue' | 'search index' | 'cache';
 /** Words in image names that indicate a tool for a database, such as `exporter` in `postgres-exporter`. */
 const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
 
-/** Decides by the image name alone. */
+/** Checks only the name of the image. */
 export const isDatabaseImage = ({ repository }: Pick<ImageReference, 'repository'>): boolean =>
   kindOf(repository, databases) !== null;
 
 /**
- * Decides by the image name and the mount paths of volumes. Returns null if the container does not look like a data
- * store.
+ * Infers the kind from the image name and the mount paths of volumes. Returns null if the container does not look like
+ * a data store.
  */
 export function findDataStoreKind(image: string, paths: readonly string[]): DataStoreKind | null {
   const repository = parseImageReference(image)?.repository ?? '';
@@ -135,7 +136,7 @@ function kindOf(repository: string, known: ReadonlyMap<string, DataStoreKind>): 
   // If `server` precedes the name of the database, the image only uses the database: `zabbix-server-mysql`, but not
   // `mysql-server`.
   if (words.slice(0, at).includes('server')) return null;
-  // The last known word counts, because a vendor name may precede the database, as in `percona-server-mongodb`.
+  // Uses the last known word, because a vendor name may precede the database, as in `percona-server-mongodb`.
   return known.get(words.findLast((word) => known.has(word)) ?? '') ?? null;
 }
 

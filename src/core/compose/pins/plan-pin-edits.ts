@@ -18,8 +18,8 @@ export interface PinUpdate {
 }
 
 /**
- * Plans minimal edits. A location that several pins share is edited once. Then parses the edited texts to check that
- * each pin has the requested version.
+ * Plans minimal edits, only one for a location that several pins share. Checks them by parsing the edited texts: each
+ * pin must have the requested version.
  * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
 export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): TextEdit[] {
@@ -93,8 +93,8 @@ function createPartEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
   const list = findFileListKey(files, part.source);
   const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
-  // A floating default, such as `${V:-stable}`, is for all users of the compose file. The version of this instance is
-  // therefore set in its env file.
+  // A floating default, such as `${V:-stable}`, is for all users of the compose file, so the version of this instance
+  // is set in its env file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
     return createVariableEdit(files, part.variable, text);
   return createSegmentEdit(files, pin, part, text);
@@ -118,8 +118,8 @@ function createSegmentEdit(
 }
 
 /**
- * Only the first line that is appended to a file needs a leading line break, which ends the file's last line. The other
- * line breaks are removed.
+ * Only the first of several lines appended to a file needs a leading line break, to end the file's last line. The other
+ * leading line breaks are removed.
  */
 function removeExtraLineBreaks(edits: TextEdit[]): TextEdit[] {
   const begun = new Set<string>();

@@ -24,8 +24,8 @@ import {
   splitSecretContent,
 } from './secret-lines.ts';
 
-// The functions in this file find a project's secrets (docs/contract.md 6.6). They never throw: a file that compose
-// rejects may contain a password, and compose quotes the rejected text.
+// The functions in this file find a project's secrets (docs/contract.md 6.6). They never throw, because secrets must be
+// masked even if compose rejects a file: its error message quotes the rejected text.
 
 /** Returns all values in env files, as compose reads them. A file that compose rejects is searched line by line. */
 export function findEnvFileSecrets(files: readonly TextFile[]): SecretText[] {
@@ -35,7 +35,7 @@ export function findEnvFileSecrets(files: readonly TextFile[]): SecretText[] {
   return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => findLineSecrets(text))];
 }
 
-/** Returns paths of files that may contain secrets. The files in `label_file` are among the config files. */
+/** Returns paths of files that may contain secrets. `configFiles` includes the files in `label_file`. */
 export function listPossibleSecretFiles(
   files: ProjectFiles,
 ): Record<'envFiles' | 'secretFiles' | 'configFiles', string[]> {
@@ -122,7 +122,8 @@ function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): Se
     const node = yaml.get(environment, key);
     const text = textOf(node);
     if (text === null) return [];
-    // A value folded over several lines differs from compose's value, so the text in the file is also a secret.
+    // The file's text of a value folded over several lines differs from the value that compose reads, so both are
+    // secrets.
     const [from = 0, to = 0] = node?.range ?? [];
     const source = layer.file.file.text.slice(from, to);
     return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];

@@ -32,8 +32,8 @@ export function findLineSecrets(text: string): SecretText[] {
 }
 
 /**
- * Returns the text after the first `=` of each line. In an env file with `format: raw`, quotes and comments have no
- * meaning.
+ * Returns the text after the first `=` of each line, for env files with `format: raw`, in which quotes and comments
+ * have no meaning.
  */
 export const findRawEnvFileSecrets = (text: string): SecretText[] =>
   linesOf(text).flatMap((line) => {
@@ -93,7 +93,7 @@ const option =
 
 /**
  * Returns values after names that look secret, in labels, build arguments, extensions, configs and command options.
- * Many of them are not passwords, so paths, options and values of fewer than 8 characters are not masked.
+ * Many are not passwords, so paths, options and values of fewer than 8 characters are left out.
  */
 export const findKeyedSecrets = (text: string): SecretText[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(

@@ -74,7 +74,7 @@ export async function checkFilePermissions(
 }
 
 /**
- * Rejects files in directories to which this process cannot write. Uses only the access rights, so no mounts need to be
+ * Rejects files in directories to which this process cannot write. Checks only access rights, so no mounts need to be
  * known.
  * @throws UpdateError read-only
  */

@@ -9,7 +9,7 @@ import { diskFileSystem, type FilePermissions, type FileSystem, systemErrorCodeO
 /** A file in a transaction. Saved as JSON, from which any process can restore the file. */
 export interface FileRecord {
   path: string;
-  /** Path without symbolic links, so that a link's target is replaced and not the link. */
+  /** Path without symbolic links, so that the target of a link is replaced, not the link itself. */
   real: string;
   /** SHA-256 of the old content in hex; null if the file did not exist. */
   before: string | null;
@@ -54,8 +54,8 @@ const permissionSetters: Readonly<Record<string, string>> = { fchown: 'its owner
 const notAllowed = ['EPERM', 'EINVAL'];
 
 /**
- * Returns a handler for errors while permissions are set. These errors are fatal, because users without access to the
- * old file might otherwise get access to the new one.
+ * Returns a handler for errors that occur while permissions are set. They are fatal, because users without access to
+ * the old file might otherwise get access to the new one.
  * @throws UpdateError rights-lost
  */
 export const createPermissionErrorHandler =

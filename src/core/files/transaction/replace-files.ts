@@ -142,7 +142,7 @@ function backupPaths(directory: string, paths: readonly string[]): string[] {
 
 /**
  * Backs up the old texts. A backup has the permissions of its file, so that other users cannot read it, and so that it
- * can be renamed to the file if the disk is full.
+ * can itself become the file if the disk is full.
  * @param texts - old texts, keyed by path
  */
 async function writeBackups(

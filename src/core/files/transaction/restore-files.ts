@@ -18,9 +18,9 @@ import {
 type Texts = ReadonlyMap<string, string>;
 
 /**
- * Restores every file that has not changed since the transaction, and returns the paths of the others. A restored file
- * gets the permissions of the file that it replaces. `texts` (keyed by path) are used for missing or damaged backups.
- * An interrupted call can be repeated, even by another process.
+ * Restores every file that has not changed since the transaction, with the permissions of its replacement. Returns the
+ * paths of the other files. A text in `texts` (keyed by path) is used if the file's backup is missing or damaged. An
+ * interrupted call can be repeated, even by another process.
  * @throws UpdateError files-not-restored after all other files have been restored
  */
 export async function restoreFiles(
@@ -84,8 +84,9 @@ async function prepareOldFile(
   } catch (error) {
     if (!intact || backup === null || !hasSamePermissions(await fs.readPermissions(backup), owner))
       throw error;
-    // A full disk has no space for a copy, so the backup itself, which has the same permissions, is renamed. If the
-    // rename fails, for example because the backup is on another file system, the first error is more helpful.
+    // A full disk has no space for a copy, so the backup itself, which has the same permissions, is renamed. If that
+    // fails, for example because the backup is on another file system, the original error is thrown, which is more
+    // helpful.
     const take = () =>
       fs.rename(backup, real).catch(() => {
         throw error;

@@ -2,7 +2,7 @@ import { createRun, RunRecord } from '../run-record.ts';
 import type { ServerContext } from '../server-context.ts';
 import { runWithAdditionalUpdater } from './run-additional-updater.ts';
 
-/** Maximum number of base64 characters in a report. A typical report is many times smaller. */
+/** Maximum number of base64 characters in a report. A typical report is much smaller. */
 const maxReportCharacters = 16 * 1024 * 1024;
 
 /**

@@ -10,7 +10,10 @@ import { runWithAdditionalUpdater } from './run-additional-updater.ts';
 /** Effects of a rollback, or the reason why it is not possible; null if the server is closing. */
 type RollbackPreview = { offer: RollbackOffer } | { reason: Reason } | null;
 
-/** Time in ms for which a preview is cached, because an updater must read the whole restore point for each preview. */
+/**
+ * Time in ms for which a preview is cached. Creating a preview is slow, because an updater must read the whole restore
+ * point.
+ */
 const previewCacheMs = 60_000;
 
 /** Caches the effects of a rollback, which the dry run of an updater reports. */
@@ -51,7 +54,7 @@ export class RollbackPreviewCache {
   async #look(version: string, home: Deployment): Promise<RollbackPreview> {
     const { engine, settings, timing, closing } = this.#context;
     const told = new Date().toISOString();
-    // This record is not shown to users. It is only used to parse the last line of the log.
+    // The record of this run is not shown to users. It is only used to parse the last line of the log.
     const origin = {
       id: `rollback-${home.project}`,
       kind: 'rollback',

@@ -39,7 +39,7 @@ export class RunStarter {
 
   /**
    * Starts an update that first waits until no job is running.
-   * @param isStill - returns whether the update is still due; called after the releases were read
+   * @param isStill - called after the releases were read; returns whether the update is still due
    */
   updateAutomatically(
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
@@ -130,7 +130,7 @@ export class RunStarter {
     this.requireNotClosing();
     const unknown = await observations.waitUntilKnown();
     if (unknown) return { reason: unknown };
-    // The outcome of a run that has just finished may not be in the store yet, so wait for the first write.
+    // The outcome of a run that has just finished may not be in the store yet, so wait for the first write attempt.
     if (!runs.isUnderWay) await runs.whenReleased;
     const observation = await observations.refresh();
     const reason = observations.findReasonAgainst(observation);

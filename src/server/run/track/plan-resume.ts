@@ -17,12 +17,12 @@ export type ResumeStep =
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; updater: FoundUpdater }
   /**
-   * The run was started manually, or its updater was restarted. If the run is a rollback that has restored the store,
-   * the run that it undoes is open again: this is `undone`, which is otherwise null.
+   * The run was started manually, or its updater was restarted. `undone` is the run that a rollback undoes; null unless
+   * the rollback has restored the store, in which that run is then open again.
    */
   | { kind: 'adopt'; updater: FoundUpdater; undone: OpenRun | null }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
-  /** The store failed when this server accepted the run, so the request was refused and the run was never reported. */
+  /** The store failed when this server accepted the run, so the request was refused: delete the run. */
   | { kind: 'drop'; open: OpenRun };
 
 /**

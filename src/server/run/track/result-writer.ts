@@ -21,7 +21,8 @@ export class ResultWriter {
    * @throws ApplicationError
    */
   async openRun(): Promise<OpenRun | null> {
-    // If an outcome is written during the read, the read may still return the run as open.
+    // If an outcome is written during the read, the read may still return the run as open, so also ignore the runs that
+    // were unwritten before the read.
     const before = new Set(this.#unwritten);
     const open = await this.#context.ledger.read('run');
     return open === null || before.has(open.run.id) || this.isUnwritten(open.run.id) ? null : open;
@@ -37,8 +38,8 @@ export class ResultWriter {
     this.#unwritten.add(id);
     const attempt = async () => {
       await how();
-      // Stop ignoring the run. If the run is open in the store after this write, its updater was restarted or the store
-      // was restored.
+      // Stop ignoring the run: if it is open in the store after this write, its updater was restarted or the store was
+      // restored.
       this.#unwritten.delete(id);
       resolve();
       return true;

@@ -34,7 +34,7 @@ export class RunController {
   #session: RunSession | null = null;
   #freed: Promise<void> = Promise.resolve();
   #notified: Promise<void> = Promise.resolve();
-  /** The last reconciliation or start in the queue. They run one at a time. */
+  /** Completion of the last queued reconciliation or start. Only one of them runs at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #isKnown = false;
 
@@ -88,8 +88,8 @@ export class RunController {
    */
   reconcile(): Promise<DeploymentEnvironment> {
     return this.#exclusive(async () => {
-      // If this server has a session, the results are not used: the session may end during the reads, which makes the
-      // results outdated.
+      // If this server has a session, the results are not used, because they are outdated if the session ends during
+      // the reads.
       const hadSession = this.hasSession;
       const stored = await this.#ends.openRun();
       const seen = await this.#context.place.observe();
@@ -214,8 +214,8 @@ export class RunController {
       case 'follow': {
         const { open, updater } = step;
         if (updater.state !== 'ended') await hold.ensureState(true);
-        // Store the container id if the launching server stopped too early to do so, and clear the stop time, so that
-        // its downtime is counted only once. Nothing depends on this write, so a failure is ignored.
+        // Store the container id if the launching server stopped before it did so. Clear the stop time, so that the
+        // downtime is counted only once. Nothing depends on this write, so a failure is ignored.
         if (open.updater === null || open.serverStoppedAt !== null) {
           const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
           await ledger.changeOpenRun(open.run.id, noteBegin).catch(ignoreResult);
@@ -312,7 +312,7 @@ export class RunController {
     this.#notified = written.then((isWritten) => (isWritten ? this.#notifier.notifyAll() : undefined));
   }
 
-  /** Deletes the stored run, which was never started. Its end is not reported. */
+  /** Deletes a run from the store without reporting an end, because the run was never started. */
   async #drop(id: string): Promise<void> {
     await this.#ends.write(id, () => this.#context.ledger.changeOpenRun(id, () => null)).tried;
     await this.#free();
@@ -338,8 +338,8 @@ export class RunController {
   }
 
   /**
-   * Ends this server's record of a run that another server was preparing, unless that run is the current one. Such a
-   * run has finished or was never started.
+   * Ends this server's record of a run that another server was preparing and that is no longer the current run: it has
+   * finished or was never started.
    * @param id - id of the current run; null if there is none
    * @throws ApplicationError
    */

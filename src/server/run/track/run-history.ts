@@ -53,8 +53,8 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record === null) return past;
     const { run, hasEnded } = record;
-    // The stored history may not contain a run that has just ended, and contains only the earlier outcome of a run
-    // whose updater was restarted. This server's record is used instead.
+    // Use this server's record, because the stored history may lack a run that has just ended, or contain only the
+    // earlier outcome of a run whose updater was restarted.
     if (!past.some(({ id }) => id === run.id)) return [run, ...past];
     return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
   }

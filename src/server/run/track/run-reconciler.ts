@@ -43,8 +43,7 @@ export class RunReconciler implements RepeatedCheck {
       });
     silence.warning = message;
     if (performance.now() - silence.since < timing.silence) {
-      // Whether a run may be in progress. If none was before, a short failure of the store is no reason to pause the
-      // queue.
+      // Whether a run may be in progress. If not, a short failure of the store is no reason to pause the queue.
       const mayBeOn =
         !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof DeploymentNotFoundError;
       if (mayBeOn && !silence.hasGivenUp) await hold.ensureState(true);

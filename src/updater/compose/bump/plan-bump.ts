@@ -137,8 +137,8 @@ function formatEnvFileReset(layers: readonly ComposeSource[]): string {
 }
 
 /**
- * Adds the variables that compose predefines. COMPOSE_PROJECT_NAME requires compose's model, which is slow to resolve,
- * so the model is awaited only if a file contains this variable.
+ * Adds the variables that compose predefines. Only COMPOSE_PROJECT_NAME requires compose's model, which is slow to
+ * resolve, so the model is awaited only if a file contains this variable.
  */
 async function addPredefinedVariables(
   files: ProjectFiles,

@@ -9,7 +9,7 @@ import { addLinkedFiles, readEnvFiles } from '../inspect/project-files/add-linke
 import { findDefaultComposeFiles } from '../inspect/project-files/find-default-files.ts';
 import { maskFileSecrets } from '../inspect/project-files/mask-file-secrets.ts';
 
-/** Returns the compose directory, which is by default the directory of the first file. */
+/** Returns the compose directory: `--dir`, or by default the directory of the first file. */
 export const bumpDirectoryOf = ({ dir, files }: Pick<BumpOptions, 'dir' | 'files'>): string =>
   resolve(dir ?? dirname(files[0] ?? './compose.yaml'));
 
@@ -34,8 +34,8 @@ export async function readBumpProject(
       advice: 'Specify the file with --file, or its directory with --dir.',
     });
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
-  // Besides the .env that sets COMPOSE_FILE, compose reads the .env next to the first file in COMPOSE_FILE. The former
-  // takes precedence.
+  // Compose also reads the .env next to the first file in COMPOSE_FILE, but the .env that sets COMPOSE_FILE takes
+  // precedence.
   const isLed = first === undefined && options.envFiles.length === 0 && directory !== asked;
   const beside = isLed ? await readTextFileIfExists(join(directory, '.env')) : null;
   const envFiles = beside === null ? named : [beside, ...named];

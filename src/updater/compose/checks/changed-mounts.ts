@@ -32,8 +32,8 @@ export function findChangedMounts(
   const fresh = parseMountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = parseMountTable(tables[pid] ?? '');
-    // A mounted host directory may contain the engine's data directory, in which the container's own mounts appear
-    // again.
+    // The container's own mounts. They may appear again below a mounted host directory that contains the engine's data
+    // directory.
     const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
     const nested = besides.filter((path) => path !== destination && isWithin(path, destination));
     const inside = running.filter(
@@ -53,15 +53,14 @@ export function findChangedMounts(
 }
 
 /**
- * Whether a nested mount is a network share or a disk. Other nested mounts come and go on a running host, for example
- * with sessions and containers.
+ * Whether a nested mount is a network share or a disk. Other nested mounts are ignored, because they come and go on a
+ * running host, for example with sessions and containers.
  */
 const isShare = ({ type, source }: MountTableEntry): boolean => /[/:]/.test(source) && type !== 'squashfs';
 
 /**
- * Whether two mounts have the same source. For files, only the file system is compared: editors replace a file with a
- * new file, which the new container should get. FUSE file systems are compared by type and source, because each mount
- * gets a new device number.
+ * Whether two mounts have the same source. A file only needs to be in the same file system, because editors save by
+ * replacing the file. FUSE file systems are compared by type and source, because each mount gets a new device number.
  */
 const hasSameSource = (now: MountTableEntry, next: MountTableEntry, isDirectory: boolean): boolean =>
   (now.root === next.root || !isDirectory) &&

@@ -33,8 +33,8 @@ export async function checkLocalBuilds(
 }
 
 /**
- * Checks whether the registry has a service's running images: `none` if any of them is missing, null if the registry
- * does not report this.
+ * Returns `all` if the registry has all of a service's running images, and `none` if it lacks at least one. Null if it
+ * does not report this for every image.
  */
 async function findPublishedImages(
   engine: Engine,

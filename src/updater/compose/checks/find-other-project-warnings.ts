@@ -37,7 +37,8 @@ export async function findOtherProjectWarnings(
 }
 
 /**
- * Returns the files listed in a project's labels. If the labels list no env file, compose uses `.env` in the directory.
+ * Returns the files listed in a project's labels. If the labels list no env file, adds `.env` in the project's
+ * directory, because compose then uses that file.
  */
 const listLabelFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,

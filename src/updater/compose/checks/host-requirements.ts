@@ -1,16 +1,16 @@
 import { isUnsetValue, type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
 
 /**
- * Settings that the host may no longer support. Messages contain the name; it is empty if the engine's error already
- * contains one.
+ * Settings that the host may no longer support. `name` is for messages; it is empty if the engine's error already
+ * contains a name.
  */
 export type HostRequirement = readonly [name: string, hostConfig: Json];
 
 const hostDependentKeys =
   'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems NanoCpus CpuRealtimePeriod CpuRealtimeRuntime BlkioWeightDevice BlkioDeviceReadBps BlkioDeviceWriteBps BlkioDeviceReadIOps BlkioDeviceWriteIOps StorageOpt Ulimits Sysctls SecurityOpt Privileged UsernsMode';
 /**
- * Log drivers that are not tested. The first three need no server. The last two write to the log server even if a
- * container has no output.
+ * Log drivers that are not tested: the first three need no server, and the last two would write to the user's log
+ * server even if a container has no output.
  */
 const untestedLogDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
 /** Matches addresses that every host has. */

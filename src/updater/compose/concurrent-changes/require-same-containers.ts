@@ -22,7 +22,7 @@ export interface ProjectObservation {
 }
 
 /**
- * Called right before the first change. Requires that no other process has replaced the containers that this run found.
+ * Requires, right before the run's first change, that no other process has replaced the containers that this run found.
  * `debris` lists the containers that were already abandoned when the run began.
  * @param moved - the services to be replaced, with the containers that this run found
  * @throws UpdateError containers-changed, compose-busy

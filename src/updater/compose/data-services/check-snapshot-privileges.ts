@@ -26,8 +26,9 @@ interface PrivilegeSources {
 }
 
 /**
- * Checks that a container snapshot from the disk grants no more privileges on the host than the restored compose files,
- * or than another container of the service. The privileges in the compose files are those that compose would request.
+ * Checks that a container snapshot from the disk grants no more privileges on the host than the restored compose files
+ * do, or than another container of the service has. The files' privileges are read from the request that compose would
+ * send to create the container.
  * @throws UpdateError containers-not-restored
  */
 export async function checkSnapshotPrivileges(
@@ -68,7 +69,7 @@ export async function checkSnapshotPrivileges(
 
 const nameOf = ({ name }: HostPrivilege): string => name;
 
-/** Adds the defaults of the image and the engine to the definition that compose would request. */
+/** Adds the defaults of the image and the engine to the container definition that compose would send to the engine. */
 function addDefinitionDefaults(
   { config, hostConfig }: ContainerDefinition,
   then: ContainerDefinition,

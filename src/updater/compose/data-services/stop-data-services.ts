@@ -40,8 +40,8 @@ export async function listContainersInNamespaces(
 }
 
 /**
- * Returns the covered containers that are up, grouped in stop order: workers, app, containers in the namespaces of data
- * services, and the data services in reverse start order.
+ * Returns the containers to stop that are up, in groups in this order: workers, app, containers in the namespaces of
+ * data services, and each data service in reverse start order.
  */
 export async function listContainersInStopOrder(
   engine: Engine,

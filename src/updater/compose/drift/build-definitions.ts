@@ -123,8 +123,8 @@ function mergeImageSettings(sent: Json, image: Json | null, running: Json): Json
 }
 
 /**
- * Adds the running container's host name if the network or UTS namespace is shared. The container then has the host
- * name of the namespace's owner: the machine or another container.
+ * Adds the running container's host name if the network or UTS namespace is shared, because the container then has the
+ * host name of the namespace's owner: the machine or another container.
  */
 function addSharedHostname(config: Json, host: Json, running: DriftDefinition): Json {
   const isShared = [host, running.hostConfig].some(

@@ -5,9 +5,9 @@ import type { Log } from '../../run/log/run-log.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Uses the requests that compose would send to check whether networks and volumes were edited in the files after their
- * creation (docs/contract.md 4.7). Compose would disconnect the containers from an edited network, even if only a
- * dependency uses the network. It would then fail to remove the network if other containers still use it.
+ * Checks whether networks or volumes were edited in the files after their creation (docs/contract.md 4.7). Compose
+ * would disconnect the containers from an edited network, even if only a dependency uses it, and would then fail to
+ * remove the network if other containers still use it.
  * @throws UpdateError network-edited, which no option accepts
  */
 export function checkNetworkAndVolumeDrift(installation: Installation, log: Pick<Log, 'warn'>): void {

@@ -99,8 +99,8 @@ function findCommonLimits(some: readonly unknown[], others: readonly unknown[]):
 }
 
 /**
- * Returns the log configuration. If the container uses the engine's default driver, the engine adds its own log
- * options, even if the definition specifies the driver.
+ * Returns the log configuration. For the engine's default driver, this includes the log options that the engine adds,
+ * even if the definition specifies the driver.
  */
 function buildLogConfig(
   sent: Json,

@@ -46,7 +46,7 @@ interface Loss {
 interface ChangeOrigin {
   /** Texts in the files that determine the changed value; empty if no file mentions it. */
   texts: readonly string[];
-  /** Variables in these texts that no file sets. Only a shell can have set them. */
+  /** Variables in `texts` that no file sets, so only a shell can have set them. */
   unset: readonly string[];
   /** Home directory in compose's environment. */
   home: string;
@@ -102,8 +102,7 @@ function evaluateChange(
 }
 
 /**
- * Creates the finding for a setting that would be lost because no file sets its variables. Only a shell can have set
- * them.
+ * Creates the finding for a setting that would be lost because its variables were set only in a shell, not in a file.
  * @param texts - the texts in the files that determine the setting
  */
 const createUnsetVariableLoss = (

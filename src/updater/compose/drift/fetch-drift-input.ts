@@ -44,7 +44,7 @@ export async function fetchEngineDefaults(engine: Engine, ownId: string): Promis
 }
 
 /**
- * Fetches the facts about a service that are not in the dry run.
+ * Fetches the facts about a service that the dry run does not provide.
  * @throws UpdateError engine-unavailable
  */
 export async function fetchDriftInput(
@@ -93,8 +93,8 @@ export async function fetchDriftInput(
 }
 
 /**
- * Fetches the facts that, in addition to the definitions, determine privileges. An existing volume keeps its options,
- * whatever the model specifies.
+ * Fetches the facts that determine privileges in addition to the definitions, such as the options of existing volumes:
+ * a volume keeps them, whatever the model specifies.
  * @throws UpdateError engine-unavailable
  */
 export async function fetchPrivilegeContext(
@@ -259,8 +259,8 @@ export async function readSettingTexts(
 }
 
 /**
- * Returns the text that an env file assigns to a variable. A line with only the variable's name passes on the value
- * from the shell.
+ * Returns the text that an env file assigns to a variable; empty if it assigns none. For a line with only the
+ * variable's name, which passes on the value from the shell, the text is a reference such as `${TAG}`.
  */
 function findAssignedText(file: TextFile, key: string): string[] {
   const { assignments, byKey } = getParsedEnvFile(file);

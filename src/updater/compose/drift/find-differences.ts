@@ -218,8 +218,8 @@ function endpoints(
 }
 
 /**
- * Removes the replica number from the name of a container or link. Besides the links in the files, compose requests
- * links with this number.
+ * Removes the replica number from the name of a container or link. Compose requests additional links with this number,
+ * which are not in the files.
  */
 export const removeContainerNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
 
@@ -273,8 +273,8 @@ export function definitionMountsOf(
 
 const toDefinitionMount = (type: string, source: string, readOnly: boolean): DefinitionMount => ({
   type,
-  // The source of a mounted image is ignored: an image contains no data, and compose sends the image's name since
-  // version 5.5, but its ID in earlier versions.
+  // The source of a mounted image is ignored, because an image contains no data, and because compose before 5.5 sends
+  // the image's ID instead of its name.
   source:
     type === 'image' || (type === 'volume' && anonymousVolumePattern.test(source))
       ? ''

@@ -38,7 +38,7 @@ export function findSettingTexts(
   const sections = [...(sectionKeys[section] ?? [section]), ...deploy].map((name) => own[name]);
   const bare = section === 'environment' ? formatPassedThrough : () => '';
   const found = sections.flatMap((value) => textsOfItem(value, item, bare));
-  // A network's name in the engine is set at the top level of the file.
+  // The top level of the file may set a different name for a network in the engine.
   if (section === 'networks') found.push(...listTexts(whole.networks));
   if (section === 'volumes') found.push(...listVolumeTexts(whole, own, item));
   return found;
@@ -95,8 +95,8 @@ function textsOfItem(section: unknown, item: string, bare: BareKeyFormatter): st
 }
 
 /**
- * Finds an item in a map, in a list of `KEY=value` or `host:ip` entries, or in a list of maps of which one has the item
- * as a value.
+ * Finds an item in a map, a list of `KEY=value` or `host:ip` entries, or a list of maps. In a list of maps, the item is
+ * one of a map's values, and the whole map is returned.
  */
 function findItem(section: unknown, item: string, bare: BareKeyFormatter): unknown {
   if (!Array.isArray(section)) {
@@ -127,8 +127,8 @@ function listTexts(value: unknown): string[] {
 export type VariableResolver = (name: string) => string | null;
 
 /**
- * Resolves a text as compose does, and lists its variables, required or optional, that no file sets. The resolved text
- * is null if compose would reject the text.
+ * Resolves a text as compose does, and lists all its variables, even optional ones, that no file sets. The resolved
+ * text is null if compose would reject the text.
  */
 export function resolveSettingText(
   text: string,

@@ -15,8 +15,8 @@ type RemovalContext = Pick<ReplacementContext, 'engine' | 'log' | 'changeover'>;
  */
 export async function removeOldImages({ engine, log, changeover }: RemovalContext): Promise<void> {
   try {
-    // Only these repositories are listed: the engine calculates the size of each listed image, which takes long if
-    // there are many images.
+    // Only images in the updated services' repositories are listed, because the engine calculates the size of each
+    // listed image, which is slow if there are many.
     const reference = [...ownRepositories(changeover)].flatMap((name) => [`${name}:*`, `${name}@*`]);
     const [containers, ...images] = await Promise.all([
       engine.listContainers({}),
@@ -52,8 +52,8 @@ export function findUnusedRepositoryImages(
   return images.flatMap(({ id, tags, digests, size: bytes }) => {
     const isHeld = tags.some((tag) => tag.startsWith(retainedTagPrefix));
     if (used.has(id) || isHeld || moved.some(({ image }) => image?.id === id)) return [];
-    // If the image has tags in these repositories, its digests are not listed, because the engine removes them with the
-    // last tag of their repository.
+    // Digests are listed only if the image has no tags in these repositories, because the engine removes the digests
+    // with the last tag of their repository.
     const named = [tags, digests].map((each) => each.filter((reference) => own.has(repositoryOf(reference))));
     const references = named.find(({ length }) => length > 0);
     if (references) return [{ references, bytes }];
@@ -65,6 +65,6 @@ export function findUnusedRepositoryImages(
 const ownRepositories = ({ moved }: Pick<Rollout, 'moved'>) =>
   new Set(moved.flatMap(({ image, added }) => (image && !added && repositoryOf(image.reference)) || []));
 
-/** Empty for the reference `<none>`. */
+/** Returns the repository of a reference; empty for `<none>`. */
 const repositoryOf = (reference: string): string =>
   shortRepositoryOf(parseImageReference(reference)?.repository ?? '');

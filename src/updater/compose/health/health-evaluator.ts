@@ -8,7 +8,7 @@ import { formatCount, formatSeconds } from '../../run/log/format-values.ts';
  */
 const steadyMs = 5_000;
 const appSteadyMs = 15_000;
-/** Additional time in ms for the engine to report a health check that has taken as long as it may. */
+/** Additional time in ms for the engine to report a health check that has taken the maximum time. */
 const checkGraceMs = 10_000;
 /**
  * Maximum time in ms to wait for a health check. The image defines the check, which could otherwise block updates for
@@ -148,8 +148,8 @@ export class HealthEvaluator {
   }
 
   /**
-   * Returns the latest time for a container to become healthy. A health check that is still `starting` has no result
-   * yet, so it extends the time (docs/contract.md 2.13).
+   * Returns the time by which a container must be healthy. While its health is still `starting`, the health check has
+   * no result yet, so this time is extended (docs/contract.md 2.13).
    */
   #limitOf(container: Container): number {
     const { id, status, health, healthCheck, restartCount } = container;
@@ -253,8 +253,7 @@ const isCrashing = (container: Container): boolean =>
 
 /**
  * Observed start times of containers, from `performance.now()`. The engine's times are not used, because they depend on
- * the machine's clock, which may be set at any moment. Null if the container was already running at the first
- * inspection.
+ * the machine's clock, which may be set at any moment.
  */
 export class ContainerStartTimes {
   /**

@@ -25,7 +25,7 @@ export async function addProjectOptions(
 
 /**
  * Adds the services whose containers are labeled as workers, unless the operator specifies services (docs/contract.md
- * 2.22). The compose files, which are read later, usually have the same labels.
+ * 2.22). The compose files usually have the same labels, but are read only later.
  * @throws UpdateError engine-unavailable
  */
 export async function addLabeledWorkers(context: RunContext, project: string): Promise<RunContext> {

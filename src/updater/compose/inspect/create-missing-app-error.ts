@@ -17,7 +17,7 @@ type Found = Pick<FoundInstance, 'paths' | 'location' | 'specifiedContainer'>;
 export const lastRunningContainerOf = (containers: readonly Container[]): Container | undefined =>
   containers.findLast(isUp) ?? containers.at(-1);
 
-/** Creates the error for an app without containers, with the services that can be specified instead. */
+/** Creates the error for an app without containers. The error lists the services that can be specified instead. */
 export async function createMissingAppError(
   context: Context,
   found: Found,

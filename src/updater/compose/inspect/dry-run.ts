@@ -60,8 +60,8 @@ const longestHoldMs = 150;
 
 /**
  * Records what `up` would do with each service. Compose uses a socket that forwards no writes, so nothing on the engine
- * changes. One call for all services takes half the time of separate calls. A service that this call does not request,
- * for example because it waits for another service, gets a separate call.
+ * changes. One call for all services takes half the time of separate calls; only services whose container it does not
+ * request, for example because they wait for another service, get a separate call.
  * @throws UpdateError compose-invalid if compose does not request the container of a service; engine-unavailable
  */
 export async function recordUpRequests(
@@ -90,8 +90,8 @@ export async function recordUpRequests(
 }
 
 /**
- * Whether one call can create the containers of all services: compose's setting for the separator in container names
- * applies to a whole call.
+ * Whether one call can create the containers of all services. Their names must have the same separator, because
+ * compose's setting for the separator applies to a whole call.
  */
 const areNamedAlike = (
   { oldNames = [], asksForNames = false }: ComposeProject,

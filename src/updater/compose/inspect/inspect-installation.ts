@@ -102,7 +102,7 @@ async function withCurrentFiles(
   });
 }
 
-/** Fills the project's compose commands into the advice of an error. */
+/** Replaces the placeholders in an error's advice with the project's compose commands. */
 function fillComposeCommands(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;

@@ -23,8 +23,8 @@ export function logInstallation(installation: Installation, log: Log): void {
   const file = basename(files.composeFiles[0]?.path ?? '');
   const pinnedBy = joinWithAnd([...new Set(moved.map(({ pin }) => pin.location.description))]);
   const from = formatRunningVersion(installation);
-  // Values of variables are masked, but this version must remain visible even if a variable contains it: a version is
-  // not a secret.
+  // Values of variables are masked, but the running version is not a secret and must remain visible even if a variable
+  // contains it.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
   const { tag } = app.pin;
@@ -60,7 +60,7 @@ export function logInstallation(installation: Installation, log: Log): void {
 }
 
 /**
- * Logs the number of containers if a service has several.
+ * Logs the number of a service's containers if there are several, and which of them stay stopped.
  * @param left - the stopped containers, which stay stopped
  */
 function describeReplicas(

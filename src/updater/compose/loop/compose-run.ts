@@ -44,8 +44,8 @@ export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
   }
 
   /**
-   * An update does not need the list of containers until it replaces them. A rollback does not need it until data and
-   * files are restored.
+   * An update needs the list of containers only once it replaces containers; a rollback, only once data and files have
+   * been restored.
    */
   #needsContainers(goal: RunGoal): boolean {
     const { state, changeover } = this.journal.data;
@@ -54,7 +54,7 @@ export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
     return changeover !== null && (done.has('restore-files') || without.has('restore-files'));
   }
 
-  /** During a rollback, an engine error becomes `containers-not-restored`. */
+  /** Lists the project's containers. During a rollback, an engine error becomes `containers-not-restored`. */
   #containers(goal: RunGoal): Promise<ProjectContainers> {
     return this.#work.containers().catch((error: unknown) => {
       throw goal === 'rollback' ? toContainersNotRestoredError(error, this.journal.data) : error;

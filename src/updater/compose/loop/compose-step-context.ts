@@ -38,7 +38,7 @@ interface UpdatePreparation {
   plan: Plan;
   /** Compose's model of the new files, requested in advance; null if the files depend on the pulled images. */
   earlyModel: Promise<ComposeModel | null>;
-  /** Check of the host, which may still be running. It must succeed before a container is stopped. */
+  /** Check of the host. The check may still be in progress, and must succeed before a container is stopped. */
   checked: Promise<void>;
   backgroundPull: BackgroundPull;
   /** Journal of the previous run; null if there was none. */
@@ -164,8 +164,8 @@ export class ComposeStepContext {
   }
 
   /**
-   * Whether another process started a different version before this run replaced any container. The old version must
-   * then not be started again.
+   * Whether another process started a different version before this run replaced any container. If so, the old version
+   * must not be started again.
    */
   get isOvertaken(): boolean {
     return this.memory.done.has('leave-new-version');
@@ -250,7 +250,7 @@ export class ComposeStepContext {
   }
 
   /**
-   * Records that the container with this old id was recreated. Steps completed for the old container must run again.
+   * Records that the container with this old id was recreated, so that steps completed for the old container run again.
    */
   #rebuilt(id: string): void {
     const { done, rebuilt } = this.memory;

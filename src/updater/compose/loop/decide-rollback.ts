@@ -142,8 +142,7 @@ const toSaveFailedError = (error: unknown): unknown =>
     : error;
 
 /**
- * Converts a cancellation to a failure. If another version was started after the data was saved, this failure is rolled
- * back.
+ * Converts a cancellation to the failure that is rolled back if another version was started after the data was saved.
  */
 const toUncancelledError = (error: unknown): unknown =>
   error instanceof CancelledError

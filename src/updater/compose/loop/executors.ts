@@ -192,7 +192,7 @@ export const composeStepKinds = [
   ...Object.keys(restoreExecutors),
 ] as readonly ComposeStepKind[];
 
-/** If such a step fails for one service, the other services are still restored. */
+/** Whether the other services are still restored if this step fails for one service. */
 export const isRestoreStep = (step: ComposeStep): step is RestoreStep => step.kind in restoreExecutors;
 
 export function executeStep(

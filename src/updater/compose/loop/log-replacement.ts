@@ -2,8 +2,8 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { ReplacementContext } from '../replace/replacement.ts';
 
 /**
- * Logs which services are about to be replaced. A run that was killed during verification only enters the `verify`
- * phase again.
+ * Logs which services are about to be replaced. If the run was killed during verification, nothing is replaced, so only
+ * the `verify` phase is logged again.
  */
 export function logReplacement({ log, journal, changeover: { moved } }: ReplacementContext): void {
   if (journal.data.state.at === 'verifying') {

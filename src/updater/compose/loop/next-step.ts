@@ -23,7 +23,7 @@ type UpdateStep =
   | { kind: 'copy-cold' }
   /** Writes the changed project files, and sets the image tags that the pull has not set. */
   | { kind: 'write' }
-  /** Logs which services will be replaced. From now on, no signal ends the run. */
+  /** Logs which services will be replaced. After this step, no signal ends the run. */
   | { kind: 'announce' }
   | ReplaceStep
   | { kind: 'verify' };

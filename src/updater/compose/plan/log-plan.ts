@@ -42,7 +42,7 @@ export function logPlan(plan: Plan, log: Log): void {
 
 /**
  * Reminds the user that a new major or minor version may come with a new compose file, which the update does not
- * install. The reminder is for third-party products, so it is logged only if services are specified.
+ * install. Logged only if services are specified, because the product is then usually a third-party product.
  */
 export function logComposeFileReminder(
   { installation, from, to }: Pick<Plan, 'installation' | 'from' | 'to'>,

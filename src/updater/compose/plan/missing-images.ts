@@ -5,7 +5,7 @@ import { type Installation, replacedServicesOf } from '../inspect/installation.t
 
 /**
  * Warns if images of running containers are no longer on this machine, because the containers cannot be recreated
- * without them. In the containerd store, rebuilding a tag makes its previous image unavailable.
+ * without them. For example, rebuilding a tag in the containerd store makes its previous image unavailable.
  */
 export function findMissingImageWarnings(installation: Installation): string[] {
   const { imagesInUse, product } = installation;

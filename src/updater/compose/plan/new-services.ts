@@ -46,10 +46,9 @@ export function describeNewService(
 }
 
 /**
- * Rejects an update if the user wrote the compose file and an updated service depends on a service that was never
- * started: the user decides when to start it. Services that run to completion are ignored, because their containers may
- * have been removed. If no dependency has a container, the project was started with `up --no-deps`, and the update is
- * not rejected.
+ * If the user wrote the compose file, rejects an update of a service that depends on a service that was never started,
+ * because the user decides when to start it. Ignores services that run to completion, whose containers may have been
+ * removed, and projects started with `up --no-deps`, in which no dependency has a container.
  * @throws UpdateError missing-service
  */
 export function requireExistingDependencies(installation: Installation): void {

@@ -45,8 +45,8 @@ export function planUpdate<I extends InspectedProject>(
 }
 
 /**
- * Returns the planned update of each service. Errors are ignored and the result is empty, because the actual planning
- * reports the error later.
+ * Returns the planned update of each service. Empty if planning fails, because the actual planning reports the error
+ * later.
  */
 export function listPlannedUpdates(
   project: InspectedProject,

@@ -53,8 +53,7 @@ export async function preparePlan(
     /** Path of the backup directory, for messages. */
     backup: string;
     /**
-     * Result of `requestPlannedModel`, awaited only after the pull. If both the pull and this request fail, the error
-     * of the pull is reported.
+     * Result of `requestPlannedModel`. Awaited only after the pull, so that the pull's error is reported if both fail.
      */
     early: Promise<ComposeModel | null>;
     /** Digests (`sha256:…`) that the release's files must have, keyed by file name. */

@@ -9,8 +9,8 @@ import { type PullLog, pullImages } from './pull-images.ts';
 type References = ReadonlyMap<string, string>;
 
 /**
- * Background pull: it begins while the dry run of `up` and other checks are running, and is cancelled if the update is
- * refused. It starts only if none of its images is local, so no tag has to be recorded or restored (docs/contract.md
+ * Pull that runs in the background, during the dry run of `up` and other checks. It is cancelled if the update is
+ * refused, and starts only if none of its images is local, so no tag has to be recorded or restored (docs/contract.md
  * 2.8).
  */
 export class BackgroundPull {
@@ -26,8 +26,7 @@ export class BackgroundPull {
   }
 
   /**
-   * Begins to pull the images, if they can be pulled in the background. The update may still be refused; the pull is
-   * then cancelled.
+   * Begins to pull the images if a background pull is possible. The pull is cancelled if the update is refused.
    * @param fits - result of `requireSpaceToPull`, which rejects if the images do not fit on the disk
    */
   begin(project: InspectedProject, updates: readonly ServiceUpdate[], fits: Promise<void>): void {
@@ -56,8 +55,8 @@ export class BackgroundPull {
   }
 
   /**
-   * Waits until the wanted images are pulled, and logs the progress. Cancels the background pull and returns false if
-   * it has other images or was not started.
+   * Waits until the wanted images are pulled, and logs the progress. Returns false if no background pull was started,
+   * or if it has other images and is therefore cancelled.
    * @param wanted - references, keyed by service
    * @throws UpdateError pull-…
    */
@@ -86,7 +85,7 @@ export class BackgroundPull {
 }
 
 /**
- * Returns the references to pull in the background, keyed by service. Empty if a tag stays the same or must not be
+ * Returns the references to pull in the background, keyed by service. Empty if any image keeps its tag or must not be
  * pulled, if a restore point needs the disk space, or if the images are in an archive.
  */
 function listBackgroundReferences(updates: readonly ServiceUpdate[], { options }: RunContext): References {

@@ -15,7 +15,7 @@ export interface PublishedImage extends RemoteImage {
 const pausesMs = [2_000, 5_000, 10_000];
 
 /**
- * Fetches from the registry which image a reference points to. Temporary failures are retried.
+ * Queries the registry for the image that a reference points to. Retries temporary failures.
  * @throws UpdateError pull-…, engine-version
  */
 export async function fetchPublishedImage(

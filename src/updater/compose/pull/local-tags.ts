@@ -20,7 +20,7 @@ export interface PreviousTag {
   imageId: string;
 }
 
-/** Returns the image that each reference currently points to. References without a local image are omitted. */
+/** Returns the images that the references point to before a pull. References without a local image are omitted. */
 export async function readPreviousTags(engine: Engine, references: Iterable<string>): Promise<PreviousTag[]> {
   const images = [...(await findLocalImages(engine, references))];
   return images.map(([reference, { id }]) => ({ reference, imageId: id }));
@@ -66,7 +66,7 @@ export async function restoreTags(
 }
 
 /**
- * Removes tags that this run added because of an error. Other errors are ignored, and signals do not interrupt the
+ * After an error, removes the tags that this run added. Further errors are ignored, and signals do not interrupt the
  * removal, because either would hide the first error.
  */
 export async function untagImages(engine: Engine, references: Iterable<string>): Promise<void> {

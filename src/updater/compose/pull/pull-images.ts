@@ -13,8 +13,8 @@ import type { RunContext } from '../../run/run-context.ts';
 import { findFailedImages } from './find-failed-images.ts';
 
 /**
- * Pauses in ms before the second, third and fourth try. With the containerd store, each try sends five requests, which
- * count towards a registry's rate limit.
+ * Pauses in ms before the second, third and fourth try. The number of tries is limited because, with the containerd
+ * store, each try sends five requests that count towards a registry's rate limit.
  */
 const pausesMs: Readonly<Record<RetryPolicy, readonly number[]>> = {
   never: [],
@@ -55,7 +55,7 @@ export async function pullImages(
   references: ReadonlyMap<string, string>,
   { model, ...options }: PullOptions,
 ): Promise<void> {
-  // One compose command pulls an image that services share only for the platform of the first service. Services with
+  // If services share an image, one compose command pulls it only for the platform of the first service. Services with
   // different platforms are therefore pulled separately.
   const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
   let percent = options.percent ?? true;

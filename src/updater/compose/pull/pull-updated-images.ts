@@ -54,7 +54,7 @@ export async function pullUpdatedImages(context: RunContext, plan: Plan, obtaini
     const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
     if (!(error instanceof UpdateError) || !codes.includes(error.code)) throw error;
     const failed = findFailedImages(named.values(), [...error.detail, error.message], error.code);
-    // The owner may have built this image, so that no registry has it. Its failed pull therefore has a special error.
+    // If the owner has built this image, no registry may have it, so a failed pull of this image has a special error.
     const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
     throw own === undefined ? error : createLocalBuildError(plan, own, `its pull failed: ${error.message}`);
   }
@@ -149,8 +149,8 @@ async function loadArchivedImages(
 }
 
 /**
- * For each reference with a local image, returns the reference by the digest that its tag has in the registry. A pull
- * by digest changes no local tag.
+ * For each reference with a local image, finds the digest of its tag in the registry and returns the reference by
+ * digest, because a pull by digest changes no local tag.
  */
 async function resolvePullReferences(
   context: RunContext,
@@ -169,7 +169,10 @@ async function resolvePullReferences(
 const replaceReferences = (wanted: ReadonlyMap<string, string>, forms: ReadonlyMap<string, string>) =>
   new Map([...wanted].map(([service, reference]) => [service, forms.get(reference) ?? reference] as const));
 
-/** Adds each reference without a tag whose `latest` image has been pulled, so that the image is not pulled twice. */
+/**
+ * Adds each reference that has no tag if the image of its `latest` tag has been pulled. Otherwise, that image would be
+ * pulled twice.
+ */
 export function addUntaggedReferences(
   images: ReadonlyMap<string, Image>,
   references: Iterable<string>,

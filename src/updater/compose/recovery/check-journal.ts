@@ -12,8 +12,8 @@ import { parseLabelPaths } from '../inspect/find-project/labeled-project.ts';
 // files. These checks ensure that a forged journal has no more power than a changed compose file.
 
 /**
- * Checks that the journal is for the project in this directory, and that each of its files is listed in container
- * labels, or is in this directory or above it. Only users who may write compose files can write there.
+ * Checks that the journal is for the project in this directory. Each of its files must be listed in container labels,
+ * or be in this directory or above it, where only users who may write compose files can write.
  * @throws UpdateError unexpected-file
  */
 export function checkJournalProject(
@@ -62,8 +62,9 @@ export function checkJournalFiles(
 }
 
 /**
- * Checks that a restore point inside the compose directory is in a directory for restore points: elsewhere in it, apps
- * may write as root. A restore point outside is accepted, because a user mounted its directory for this run.
+ * Requires that a restore point inside the compose directory is in a directory for restore points, because apps may
+ * write as root elsewhere in the compose directory. Accepts a restore point outside, because a user mounted its
+ * directory for this run.
  * @param asked - restore point directory in the options of this run
  * @throws UpdateError unexpected-file
  */

@@ -30,7 +30,8 @@ export function findExternalChange(data: JournalData, now: CurrentProjectState):
   const { changeover, state } = data;
   const stage = stageOf(state);
   const isGoingBack = rollbackOf(state) !== null;
-  // A data restore is always completed, whatever has changed. It stops containers that were started in the meantime.
+  // A data restore is always completed, whatever has changed, because it stops containers that were started in the
+  // meantime.
   if (stage === 'restoring') return null;
   const other = now.files.find(({ state }) => state === 'other');
   if (other) return `${other.path} matches neither the original file nor the file that the update wrote`;

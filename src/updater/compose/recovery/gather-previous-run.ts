@@ -24,8 +24,8 @@ import { findExternalChange } from './find-external-change.ts';
 import { maxUpdaterStarts, type PreviousRunFacts } from './plan-recovery.ts';
 
 /**
- * Collects the facts about an interrupted run. From now on, secrets of that run are masked in the log. `rejection` is
- * the error with which compose rejects the current files; null if compose accepts them.
+ * Collects the facts about an interrupted run, and masks the secrets of that run in the log. `rejection` is the error
+ * with which compose rejects the current files; null if compose accepts them.
  */
 export async function gatherPreviousRunFacts(
   { engine, log, options }: RunContext,

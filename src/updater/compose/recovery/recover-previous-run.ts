@@ -38,8 +38,8 @@ import { maxUpdaterStarts, planRecovery } from './plan-recovery.ts';
 import type { LockedInstance, ProjectRunState } from './project-run-state.ts';
 
 /**
- * Completes or undoes an interrupted run according to its journal, or returns it as the run to resume. From now on, the
- * log is also written to the state directory.
+ * Completes or undoes an interrupted run according to its journal, or returns it as the run to resume. Also makes the
+ * log write to the state directory.
  * @throws UpdateError files-not-restored, containers-not-restored, killed-repeatedly, broken
  */
 export async function recoverPreviousRun(
@@ -61,7 +61,7 @@ export async function recoverPreviousRun(
   const journal = new Journal(lock, data);
   const work = { ...context, journal };
   if (step.kind !== 'start-over' && step.kind !== 'leave') {
-    // From now on, the journal belongs to this container.
+    // Record this container as the owner of the journal.
     await journal.tryWrite({
       files,
       containerId: instance.own.id,
@@ -146,8 +146,8 @@ export async function recoverPreviousRun(
 }
 
 /**
- * Whether undoing the run must also restore data. It must if the run had not begun to replace containers: another
- * process then started the new version from the written files.
+ * Whether undoing the run must also restore data. If the run had not begun to replace containers, another process
+ * started the new version from the written files, and the new version may have changed the data.
  */
 const shouldRestoreData = ({ options }: RunContext, { state }: JournalData): boolean =>
   rollbackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
@@ -176,8 +176,8 @@ async function beginRestorePointRollback(context: JournaledContext, why: string)
 }
 
 /**
- * Starts the data services again if data was saved. A run that was killed on a full disk may have stopped all services
- * for a rollback that is not in the journal.
+ * Starts the data services again if data was saved, because a run that was killed on a full disk may have stopped all
+ * services for a rollback that is not in the journal.
  */
 async function startServicesOfSavedData(context: JournaledContext): Promise<void> {
   if (context.journal.data.point?.state !== 'saved') return;

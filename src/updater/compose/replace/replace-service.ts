@@ -27,8 +27,8 @@ const stuckTaskMessage = /task \S+ already exists/i;
 /** Results of earlier `up` commands for a service. */
 export interface UpAttempts {
   /**
-   * Message of the error to report. The message of a busy engine does not replace another message, because a later
-   * command may fail only because of the leftovers of an earlier command.
+   * Message of the error to report. A message about a busy engine does not replace any other message, because it may be
+   * only a consequence of what an earlier command left behind.
    */
   cause?: string | undefined;
   isCauseOfBusy?: boolean;
@@ -91,7 +91,7 @@ export async function replaceService(
 }
 
 /**
- * Fails if a user has edited the files and the next `up` would therefore use different images from those of this run.
+ * Fails if the next `up` would use other images than this run because a user has edited the files.
  * @throws UpdateError recreate-failed
  */
 async function requireUneditedFiles({ engine, journal }: ReplacementContext, service: string): Promise<void> {

@@ -20,8 +20,8 @@ export type ReplaceStep =
   | { kind: 'give-name'; containers: readonly Container[] }
   | { kind: 'stop'; service: string; containers: readonly Container[] }
   /**
-   * Compose creates each new container before it stops the old one. With `hook`, it runs commands with the new image
-   * before it starts a container.
+   * Compose creates each new container before it stops the old one. With `hook`, compose runs commands with the new
+   * image before it starts a container.
    */
   | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean; hook?: true }
   /** The service must run to completion before the next step. */
@@ -34,8 +34,8 @@ export type ReplaceStep =
 
 /**
  * Longest grace period in seconds with which compose may stop a container. A proxy may cut off a longer request, and
- * compose 5 may then remove the running container by force. This run therefore stops such containers itself, and
- * repeats the request.
+ * compose 5 may then remove the running container by force. This run therefore stops containers with longer grace
+ * periods itself, and repeats the request.
  */
 const maxComposeGraceSeconds = 30;
 
@@ -107,8 +107,8 @@ export function listReplaceSteps(
       service: moved.name,
       scale: requiredContainerCountOf(changeover, moved),
       start,
-      // Force is required for a service in the namespace of another service: compose does not replace a service whose
-      // own definition is unchanged. A service without old containers is only started.
+      // Force is required for a service in the namespace of another service, because compose does not replace a service
+      // whose own definition is unchanged. A service without old containers is only started.
       force: moved.follows && oldOf(moved).length > 0,
       ...(start && moved.hasStartHook && { hook: true }),
     });

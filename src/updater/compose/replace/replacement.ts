@@ -8,7 +8,7 @@ export interface JournaledContext extends RunContext {
   journal: Journal;
 }
 
-/** Context for replacing and verifying containers. No signal interrupts this work. */
+/** Context for replacing and verifying containers, which no signal interrupts. */
 export interface ReplacementContext extends JournaledContext {
   compose: Compose;
   changeover: Rollout;

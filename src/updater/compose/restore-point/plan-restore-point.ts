@@ -43,7 +43,7 @@ export async function planRestorePoint(
 ): Promise<PlannedRestorePoint | null> {
   if (!options.data.restorePoint) {
     const { project } = installation;
-    // Errors are ignored, because the existing restore point only needs to be read for this log line.
+    // Errors are ignored, because the existing restore point is read only for this log line.
     const lost = await findUsableRestorePoint(restorePointsDirectoryOf(project.directory), project).catch(
       () => null,
     );

@@ -26,7 +26,7 @@ export type RestoreStep =
    * The container must be stopped: another `up` has started it, or it is in the old namespace of a restarted container.
    */
   | { kind: 'stop-old'; service: string; record: ContainerRecord }
-  /** Containers that were running and healthy before the update. */
+  /** Containers to wait for, because they were running and healthy before the update. */
   | { kind: 'await-old'; records: readonly ContainerRecord[] }
   /** All containers are compared with their previous state. */
   | { kind: 'compare'; records: readonly ContainerRecord[] };
@@ -78,8 +78,8 @@ export function listRestoreSteps(
         if (isRunning) steps.push({ kind: 'stop-old', service, record });
         continue;
       }
-      // A restarted container has a new namespace. Services that share it must restart, or they would stay in the old
-      // namespace.
+      // A restarted container has a new namespace. Services that share its namespace must also be restarted, because
+      // they would otherwise stay in the old one.
       const isStale: boolean = follows && isAnyStarted && isRunning && !own.started.has(record.id);
       if (isStale) steps.push({ kind: 'stop-old', service, record });
       // Each reconnection is followed by a start: a container that cannot be reconnected is recreated, and is then not
@@ -115,9 +115,9 @@ export interface KnownStopRequests {
 }
 
 /**
- * Finds running old containers that may exit at any moment, because a stop may have been requested; an inspection does
- * not show this. After a kill, these are all except migrations. Otherwise, they are the workers, the containers of
- * partly replaced services, and those with stop events. Paused containers have no stop request.
+ * Finds running old containers that may exit at any moment, because a stop may have been requested, which an inspection
+ * does not show. If the run was killed, these are all except migrations; otherwise workers, containers of partly
+ * replaced services, and those with stop events. Paused containers have no stop request.
  */
 export function findStoppingContainers(
   changeover: Rollout,

@@ -98,9 +98,9 @@ const retryRestorePointWork = <T>(doors: DataContext, work: () => Promise<T>): P
   );
 
 /**
- * Begins a rollback that restores data, and stops everything that could write to the data. After a kill, the next run
- * continues the rollback. `back` is the journal of the run to undo. `isChecked` is true if the restore point has just
- * been checked.
+ * Begins a rollback that restores data, and stops everything that could write to the data. If this run is killed, the
+ * next run continues the rollback. `back` is the journal of the run to undo. `isChecked` is true if the restore point
+ * has just been checked.
  * @throws UpdateError no-space
  */
 export async function beginRollbackWithData(
@@ -111,7 +111,7 @@ export async function beginRollbackWithData(
   const { journal } = context;
   const { place, point } = record;
   const { from, tags, changeover, blueprints } = back;
-  // Temporary files get the name of this run, because a run that continues after a kill searches for them by that name.
+  // Name temporary files after this run, because if it is killed, the next run searches for them by that name.
   const { run, project } = journal.data;
   const files = back.files.map((each) => ({ ...each, temporary: temporaryPathOf(each.real, run) }));
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
@@ -144,8 +144,8 @@ export function throwJournalWriteError(cause: unknown): never {
 }
 
 /**
- * Stops all containers that can write to the data. This is the first step: the new version may have filled the disk,
- * and only this step needs no disk space.
+ * Stops all containers that can write to the data. This must be the first step, because the new version may have filled
+ * the disk, and only this step needs no disk space.
  */
 async function stopWriters(context: JournaledContext): Promise<void> {
   await stopContainerGroups(context, await listContainersInStopOrder(context.engine, context.journal.data));
@@ -202,7 +202,7 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
     });
     const started = await watch.listStartedContainers();
     if (started.length > 0) await stopStartedContainers(context, { started, starts });
-    // Repeat the aborted copy even if the container that aborted it is not listed, because it had exited before the
+    // Repeat an aborted copy even if no container is listed: the container that caused the abort had exited before the
     // watch began.
     if (failure instanceof ContainerStartedError)
       throw new RetryableError('restore after a start', createDataNotRestoredError(failure.message), {

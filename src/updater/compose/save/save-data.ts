@@ -64,7 +64,7 @@ interface SaveContext extends JournaledContext, SaveRequest {
   record: RestorePointRecord;
 }
 
-/** Result of saving data. Until its containers are replaced, the old version must not change the data again. */
+/** Result of saving data. The old version must not change the data again before its containers are replaced. */
 export interface DataSaveResult {
   record: RestorePointRecord;
   /**
@@ -194,7 +194,7 @@ async function prepareStop(
   const place = restorePointLocationOf(journal.data.point.directory, project);
   await journalCoveredServices(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
-  // A restore also needs the updater's own image, whose tag a newer updater takes over.
+  // Also retain the updater's own image, because a restore needs it, and a newer updater takes over its tag.
   const images = [...new Set([...old, doors.helperImageId])];
   await retainImages(engine, project.name, place, images);
   if (kind === 'update') {
@@ -392,8 +392,7 @@ export async function discardRunRestorePoint(context: JournaledContext): Promise
       `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
     ),
   );
-  // The reserve files are deleted only together with the last restore point, because older restore points also use
-  // them.
+  // Delete the reserve files only together with the last restore point, because older restore points also use them.
   const others = await findRestorePoints(dirname(place.directory), project);
   if (others.length === 0) await removeReserveFiles(project.directory);
   await journal.tryWrite({ point: null });

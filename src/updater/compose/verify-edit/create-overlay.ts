@@ -13,9 +13,9 @@ import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 
 /**
- * Creates an overlay directory under `stage`: the new texts of the project's files at their original paths, and
- * symbolic links to everything else in their directories and all parent directories. `include` and `extends` find the
- * new texts, and relative paths find the original files.
+ * Creates an overlay directory under `stage`. It contains the new texts of the project's files at their original paths,
+ * and symbolic links to everything else in their directories and all parent directories. `include` and `extends`
+ * therefore find the new texts, and relative paths find the original files.
  */
 export async function createOverlay(stage: string, directory: string, files: ProjectFiles): Promise<string> {
   const root = overlayPathOf(stage);

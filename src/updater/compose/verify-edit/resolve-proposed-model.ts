@@ -9,8 +9,8 @@ import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
 import { createOverlay, overlayPathOf } from './create-overlay.ts';
 
 /**
- * Contents of additional files that override a project while an edit is checked. They apply to both models, before and
- * after the edit.
+ * Contents of additional files that override a project while an edit is checked. They apply to the model before the
+ * edit and to the model after it.
  */
 export interface Placeholders {
   composeFiles: readonly string[];
@@ -20,7 +20,8 @@ export interface Placeholders {
 }
 
 /**
- * Lets compose resolve the project with the contents in `files`, which are not on disk yet for the `changed` paths.
+ * Lets compose resolve the project with the contents in `files`. The contents of the `changed` paths are not on disk
+ * yet.
  * @throws UpdateError compose-invalid
  */
 export async function resolveProposedModel(

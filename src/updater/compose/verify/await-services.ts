@@ -33,7 +33,7 @@ import { removeLeftoverContainers, renameContainers, startContainers } from '../
  * replacement.
  */
 const missingMs = 10_000;
-/** How often to wait for services whose containers other commands keep replacing. */
+/** Maximum number of waits for services whose containers other commands keep replacing. */
 const tries = 5;
 
 /**
@@ -103,8 +103,8 @@ const isOfUpdatedService = ({ moved }: Rollout, container: Container): boolean =
   moved.some(({ name }) => name === serviceOf(container));
 
 /**
- * Waits for a concurrent compose command that is replacing new containers. Because this run creates no more containers,
- * it also starts those that a killed command stopped or never started (docs/contract.md 2.18). Returns whether a
+ * Waits for a concurrent compose command that is replacing new containers. Also starts containers that a killed command
+ * stopped or never started, because this run creates no more containers (docs/contract.md 2.18). Returns whether a
  * command is still active, and the containers; null if they must be listed again.
  */
 async function finishConcurrentCompose(

@@ -17,9 +17,9 @@ import type { ReplacementContext } from '../replace/replacement.ts';
 import { formatContainerNames, renameContainers, startContainers } from '../replace/stop-containers.ts';
 
 /**
- * Starts containers of services outside this update that another compose command stopped but did not replace, because
- * it conflicted with this run. Containers that were stopped on purpose stay stopped. Returns whether there was such a
- * command: it may also have changed services in this update.
+ * Starts containers of services outside this update that another compose command stopped and, because of a conflict
+ * with this run, did not replace. Containers that were stopped on purpose stay stopped. Returns whether there was such
+ * a command, because it may also have changed services in this update.
  * @param first - containers of the project, just listed
  */
 export async function startInterruptedContainers(

@@ -63,8 +63,8 @@ export async function verifyUnchangedServices(
 ): Promise<void> {
   const verifyBy = performance.now() + context.options.limits.waitTimeoutMs;
   context.log.enterPhase('verify');
-  // The containers are removed from the journal: this run does not change them, so no later run may assume that this
-  // run stopped them.
+  // Remove the containers from the journal: this run does not change them, so no later run may assume that this run
+  // stopped them.
   await context.journal.tryWrite({ containers: [] });
   const up = services.flatMap(({ name: service, containers }) =>
     containers.filter(isUp).map(({ id }) => ({ service, id })),

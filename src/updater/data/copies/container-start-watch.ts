@@ -136,8 +136,8 @@ export class ContainerStartWatch {
 }
 
 /**
- * After this many different containers, no start is tolerated: each `docker compose run`, for example, starts a new
- * container.
+ * Number of different started containers from which no further start is tolerated. A limit for each container is not
+ * sufficient: each `docker compose run`, for example, starts a new container.
  */
 const mostStarted = 10;
 

@@ -11,7 +11,7 @@ import {
 import { hashCopies } from './copy-mounts.ts';
 
 /**
- * Record of a restore point, which a run completes step by step. Only this object writes the record, one write at a
+ * Record of a restore point, completed step by step during a run. Only this object writes the record, one write at a
  * time.
  */
 export class RestorePointRecord {

@@ -1,6 +1,6 @@
 // Runs the helper program (`helper-program/main.ts`) in a helper container, with the mounts of other containers. The
 // container has no network, a read-only root file system, and only the root capabilities that concern files. The
-// updater keeps its standard input open; the container exits when the input closes.
+// updater keeps the container's standard input open; the container exits when the input closes.
 
 import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
@@ -55,7 +55,7 @@ const preparedLabel = 'svc-updater.prepared';
 /**
  * Runs the helper program to completion, which may take hours, and returns its result.
  * @throws UpdateError no-space; the call's code if the helper program fails; engine-unavailable if the container was
- * killed or removed; Cancelled; the signal's reason
+ * killed or removed; CancelledError; the signal's reason
  */
 export async function runHelperContainer<V extends HelperVerb>(
   doors: DataContext,
@@ -77,7 +77,7 @@ export async function runHelperContainer<V extends HelperVerb>(
     // Do not await this removal: the helper container changes no files, and an unreachable network share could delay
     // the removal forever.
     if (call.verb === 'tables') removeHelperContainer(uncancelled, id).catch(() => {});
-    // Keep only a container that was created ahead of time and has succeeded. Another call may reuse it.
+    // Keep only a container that was created ahead of time and has succeeded, because another call may reuse it.
     else if (!isKept) await removeHelperAndWait(uncancelled, id);
   }
 }
@@ -104,8 +104,9 @@ const definitionHashOf = (image: string, definition: object): string =>
     .digest('hex');
 
 /**
- * With `holder`, creates the container ahead of time: on a full disk, the engine may still be able to start a
- * container, but not to create one. Equal calls reuse the container as long as it succeeds.
+ * Creates a helper container without starting it. With `holder`, it is created ahead of time for later calls, because
+ * on a full disk, the engine may still be able to start a container, but not to create one. Equal calls reuse it as
+ * long as it succeeds.
  * @param holder - label by which the container is removed
  */
 export async function createDataHelperContainer(
@@ -222,8 +223,8 @@ async function startAndAwaitResult<V extends HelperVerb>(
 }
 
 /**
- * Waits until the container has exited, and returns its state. If the connection to the container is lost, the
- * container exits a little later.
+ * Waits until the container has exited, and returns its state. The wait also ends if the connection to the container is
+ * lost, because the container then exits a little later.
  */
 function waitForExit(engine: Engine, id: string): Promise<Json> {
   const observe = async () => {

@@ -71,7 +71,10 @@ const networkFileSystems = new Set([
   0x01161970, 0x7461636f, 0x0bd00bd0, 0x47504653, 0x786f4256, 0xbacbacbc,
 ]);
 
-/** Plans a restore point without changing anything. @throws UpdateError data-unsupported with all reasons, no-space */
+/**
+ * Plans a restore point without changing anything.
+ * @throws UpdateError no-space, or data-unsupported, which lists all reasons
+ */
 export async function surveyRestorePoint(
   declared: DataDeclaration,
   facts: RestorePointSurveyInput,

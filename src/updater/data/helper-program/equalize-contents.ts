@@ -23,8 +23,8 @@ const forReading = constants.O_RDONLY | constants.O_NOFOLLOW;
 const forWriting = constants.O_WRONLY | constants.O_NOFOLLOW;
 const chunkBytes = 1 << 18;
 /**
- * Size of the compared blocks in bytes. Only blocks that differ are written: databases change few blocks, and holes
- * that both files have are not filled.
+ * Size of the compared blocks in bytes. Only blocks that differ are written, because databases change few blocks. Holes
+ * that both files have are therefore not filled.
  */
 const blockBytes = 4096;
 const pauseEveryMs = 50;
@@ -38,8 +38,8 @@ const longestKept = 3_000;
 /**
  * Prepares the second tree for rsync, which then has no files to remove and no contents to compare. Memory use is
  * limited, and an interrupted call can be repeated. No other process may write to either tree.
- * @param isInPlace - whether to overwrite files that differ. Otherwise, they are removed, so that processes that have
- * them open cannot access the files that rsync creates. A mounted file is always overwritten.
+ * @param isInPlace - whether to overwrite files that differ. If false, they are removed, except a mounted file, so that
+ * processes that have them open cannot access the files that rsync creates.
  * @param more - called with the number of bytes of each compared chunk
  */
 export async function equalizeContents(
@@ -81,8 +81,8 @@ export async function equalizeContents(
 }
 
 /**
- * Ignores a full disk, because removing a whole tree needs space for a directory. If the removal fails, the walk
- * removes the files in the tree one by one.
+ * Ignores the error of a full disk: removing a whole tree needs space for a directory. The walk then removes the files
+ * in the tree one by one.
  */
 function ignoreDiskFullError(error: unknown): void {
   if (!isDiskFullError(error)) throw error;
@@ -149,7 +149,7 @@ class Comparison {
     return ranges;
   }
 
-  /** Yields to the event loop regularly. Only then can the program notice that the updater has exited. */
+  /** Yields to the event loop regularly, so that the program can notice that the updater has exited. */
   async #pause(): Promise<void> {
     if (performance.now() < this.#pausedAt + pauseEveryMs) return;
     await pause();

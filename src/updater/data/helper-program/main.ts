@@ -293,7 +293,7 @@ async function restore({ mounts }: HelperRequest): Promise<string[][]> {
   const more = createProgressPrinter();
   const ends = (at: number) => [copyPathOf(at), dataMountPathOf(at)] as const;
   // First remove from all mounts the files that the copies lack, because the disk may be full. For restore points of
-  // older updaters, contents are written in place, which retains attributes that those copies lack.
+  // older updaters, write contents in place, because this retains attributes that those copies lack.
   for (const [at, mount] of mounts.entries())
     await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
   for (const [at, mount] of mounts.entries())

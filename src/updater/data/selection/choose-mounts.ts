@@ -104,8 +104,8 @@ const optionsOf = ({ type, source }: Mount, { options }: Pick<MountContext, 'opt
   toObject(type === 'volume' ? options.get(source) : {});
 
 /**
- * Checks whether a host path contains more than the data of one app: a restore would also replace everything else in
- * it.
+ * Checks whether a host path contains more than the data of one app, because a restore would also replace everything
+ * else in it.
  */
 export const isSharedHostDirectory = (path: string, directory: string): boolean =>
   /^\/[^/]*$|^\/var\/lib$|^\/(?:home|var\/home|Users)\/[^/]+$/.test(path) ||
@@ -220,8 +220,8 @@ const reaches = ({ path: root, excluded }: NestedMount, path: string): boolean =
   isWithin(path, root) && !excluded.some((each) => isWithin(path, join(root, each)));
 
 /**
- * Finds running containers that can write to saved data and are not stopped for the restore point. A mount of the
- * compose directory, or of the directory of all volumes, as in administration tools, causes only a warning.
+ * Finds running containers that can write to saved data and are not stopped for the restore point. Returns only a
+ * warning if a container mounts the compose directory or the directory of all volumes, as administration tools do.
  */
 export function evaluateRunningWriters(
   mounts: readonly UncheckedMount[],

@@ -18,7 +18,7 @@ import { findExternalDatabases } from './find-external-databases.ts';
 
 export interface DataFacts {
   model: ComposeModel;
-  /** Containers of the project. Their mounts determine which data is saved, not the mounts in the compose files. */
+  /** Containers of the project. Their mounts, not those in the compose files, determine which data is saved. */
   containers: readonly Container[];
   /** Services whose containers the run replaces. */
   updated: readonly string[];
@@ -44,7 +44,10 @@ interface UndecidedData {
 
 export interface EvaluatedDataSettings extends DataDeclaration {
   undecided: readonly UndecidedData[];
-  /** Line for the settings file that declares all undecided keys and repeats existing entries: `data: {db: save}`. */
+  /**
+   * Line for the settings file, such as `data: {db: save}`: it declares all undecided keys and repeats existing
+   * entries.
+   */
   line: string;
   /** Mistakes in the settings, one sentence each. */
   mistakes: readonly string[];
@@ -204,7 +207,10 @@ function sharedHostDirectoryOf({ type, source }: Mount, { model, directory }: Da
   return isSharedHostDirectory(path, directory) ? path : null;
 }
 
-/** `where` is the location of the setting, for messages. `word` is null if there is no setting. */
+/**
+ * Returns the data setting of a service, such as `save`, as `word`; null if there is none. `where` is the location of
+ * the setting, for messages.
+ */
 function findDataSetting(
   service: string,
   { model, dataSettings: said, product }: DataFacts,

@@ -5,9 +5,9 @@ import { isExistingPath } from '../../../core/files/file-system.ts';
 import type { Log } from '../log/run-log.ts';
 
 /**
- * Writes a docker configuration for `docker --config` and returns its directory. It contains the credentials and
- * proxies of the mounted config.json, but no context, and no credential helper that this image lacks: with them, even
- * pulling a public image would fail.
+ * Copies the credentials and proxies of the mounted config.json to a configuration for `docker --config`, and returns
+ * its directory. Leaves out the context and credential helpers that this image lacks, because they would make even the
+ * pull of a public image fail.
  */
 export async function writeDockerConfig(
   directory: string,

@@ -97,7 +97,7 @@ export async function formatVersionLine(
     commandVersion(['compose', 'version', '--short']),
     engineVersion().catch(() => ''),
   ]);
-  // A version is empty if the program is missing or the engine does not respond.
+  // The version of a missing program, or of an engine that does not respond, is empty.
   const found = ['docker CLI', 'compose', 'engine'].flatMap((part, at) =>
     /^v?\d/.test(parts[at] ?? '') ? [`${part} ${parts[at]}`] : [],
   );

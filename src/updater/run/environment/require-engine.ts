@@ -43,7 +43,7 @@ export function explainUnusableEngine(
       `permission denied for the engine socket, ${host}`,
       users === null ? {} : { advice: adviceFor[users] },
     );
-  // The engine itself has responded: for example, its authorization plugin is not working.
+  // The engine itself has responded with an error, for example because its authorization plugin is not working.
   if (error.status !== null)
     return new UpdateError('engine-unavailable', `the engine at ${host} rejects requests: ${message}`);
   // The command in the README mounts the socket of a rootful engine, but this host may have a rootless engine.

@@ -4,9 +4,9 @@ import { listEnvFiles, type ProjectFiles } from '../../../core/compose/project-f
 import { createUnifiedDiff } from '../../../core/text/unified-diff.ts';
 
 /**
- * Formats the changes in a file without unchanged lines, comments and the values of the variables in `hidden`, because
- * they may be secret. With `isShipped`, the new text comes from a release and contains no secrets, so the lines around
- * a change are shown as well.
+ * Formats the changes in a file. Leaves out unchanged lines, comments and values of the `hidden` variables, because
+ * they may be secret. With `isShipped`, lines around a change are shown too, because the new text comes from a release
+ * and contains no secrets.
  */
 export function formatFileDifference(
   name: string,
@@ -21,11 +21,14 @@ export function formatFileDifference(
   );
 }
 
-/** Result: `+    image: svc:v1.5.0 # …` */
+/** Replaces the text of a YAML comment with `…`: `+    image: svc:v1.5.0 # …` */
 const withoutYamlComment = (line: string): string =>
   /^[-+]/.test(line) ? line.replace(/(?<=[-+\s])#.*?(\r?)$/s, '# …$1') : line;
 
-/** Result: `+SVC_VERSION=v1.5.0 # …`. The value of a hidden variable is also replaced. */
+/**
+ * Replaces the comment in a line of an env file with `…`: `+SVC_VERSION=v1.5.0 # …`. If the variable is hidden,
+ * replaces its value as well.
+ */
 function withoutEnvComment(line: string, hidden: readonly string[]): string {
   const sign = line.charAt(0);
   if (sign !== '+' && sign !== '-') return line;

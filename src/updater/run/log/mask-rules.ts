@@ -38,12 +38,12 @@ const shownNamesOf = ({ image, volumes, env_file, secrets, configs }: ComposeSer
   ...[...(secrets ?? []), ...(configs ?? [])].map(({ target = '' }) => target),
 ];
 
-/** In its model, compose doubles each `$` of a value. */
+/** Compose doubles each `$` of a value in its model. */
 const unescapeDollars = (text: string): string => text.replaceAll('$$', '$');
 
 /**
- * Returns an image reference, its repository and its tag. The repository must be shown alone, because the new release
- * has a different tag.
+ * Returns an image reference, its repository and its tag. The repository is a separate text, because it must also be
+ * shown before the tag of the new release.
  */
 export function imageReferencePartsOf(image: string): string[] {
   const { repository = image, tag = null } = parseImageReference(image) ?? {};

@@ -117,12 +117,12 @@ const states = 'created,running,paused,restarting,removing,exited,dead,healthy,u
 const logKeywords = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataSettingValues]);
 
 /**
- * Checks for version tags and log keywords. They are not secrets, and the server must be able to read them in the log.
+ * Accepts version tags and log keywords, which are not secrets and which the server must be able to read in the log.
  */
 const isLogKeyword = (text: string): boolean =>
   parseSemverTag(text).kind !== 'other' || logKeywords.has(text);
 
-/** Accepts an IP address with or without a port or prefix length. Such an address is not a secret. */
+/** Accepts an IP address, which is not a secret, with or without a port or prefix length. */
 const isIpAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
 
 /**
@@ -161,7 +161,7 @@ function hideSecrets(text: string, secrets: TextMatcher, shown: TextMatcher): st
 
   const isHidden = new Uint8Array(text.length);
   for (const { reading, found } of readings) {
-    /** For each position, the number of characters, from that position on, that must be hidden. */
+    /** For each position, the number of characters that must be hidden from that position on. */
     const rest = new Int32Array(text.length + 1);
     for (const { start, lengths } of found) {
       const [longest = 0] = lengths;

@@ -19,8 +19,8 @@ export type TextMatcher = (reading: DecodedLine) => Match[];
 
 /**
  * Creates an Aho-Corasick automaton, which finds thousands of texts at once; one regular expression would be too slow
- * and too large. It reads a line from its end, because a position has one next character but, with escapes, may have
- * several previous ones.
+ * and too large. The line is read from its end, because escapes can give a position several previous characters, but
+ * only one next character.
  */
 export function createTextMatcher(texts: Iterable<string>): TextMatcher {
   const all = [...new Set(texts)];

@@ -19,7 +19,6 @@ export interface OutcomeFacts {
   dataServices?: readonly string[];
   /** State that an interrupted run has left; null if no run was interrupted. */
   interruptedState: string | null;
-  /** Whether containers may have been replaced. */
   mayHaveReplaced: boolean;
   /** Whether the app has no running container and had none before the run. */
   isStopped?: boolean;

@@ -27,8 +27,8 @@ export class Log {
   }
 
   /**
-   * The source is called before the next line is printed. From then on, its secrets are masked, and no later rule
-   * removes them.
+   * The source is called before the next line is printed. Its secrets are masked in that line and all later ones, and
+   * no later rule removes them.
    */
   addMaskRules(source: () => MaskRules): void {
     this.#mask.add(source);

@@ -27,7 +27,7 @@ export interface RunOutcome extends z.infer<typeof runOutcomeSchema> {}
 
 /**
  * The message describes the state of the instance and the next command to run.
- * @param cancelledBy number of the signal that cancelled the run
+ * @param cancelledBy - number of the signal that cancelled the run
  */
 export function createFailedOutcome(
   error: unknown,
@@ -218,8 +218,8 @@ function formatBrokenAdvice(facts: OutcomeFacts, { code, advice, state }: Update
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
   const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run {command} again`;
-  // Does not suggest `up`: with the edited files, compose may start an older version on data that a newer one has
-  // migrated.
+  // Does not suggest `up`, because with the edited files, compose may start an older version on data that a newer one
+  // has migrated.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =
     code === 'broken' && state === null && facts.canRollBack

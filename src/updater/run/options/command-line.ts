@@ -195,7 +195,7 @@ function readProduct(text: string | undefined, mistakes: string[]): Product {
 }
 
 /**
- * Returns the argument of `explain`; null, for all codes, if there is none. For an unknown code, adds an error that
+ * Returns the argument of `explain`, or null (all codes) if there is none. For an unknown code, adds an error that
  * lists similar codes to `mistakes`.
  */
 function readCode(words: readonly string[], mistakes: string[]): ErrorCode | null {

@@ -133,7 +133,7 @@ function parsed(file: TextFile) {
   }
 }
 
-/** Returns a scalar as written in the file: a service may be called `no`, and `007` must not become 7. */
+/** Returns a scalar as written in the file, because a service may be called `no`, and `007` must not become 7. */
 const textOf = (node: unknown): string | null => {
   if (!isScalar(node) || node.value === null) return null;
   return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
@@ -154,7 +154,8 @@ export async function readSmallFile(path: string, name: string): Promise<TextFil
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // If the directory cannot be read either, a later check fails with a clearer message.
+    // If the directory cannot be read either, the file counts as missing, because a later check fails with a clearer
+    // message.
     if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
     if (code === 'ELOOP')
       throw createInvalidSettingsError([`${name} is a symbolic link, but must be a regular file`]);

@@ -13,8 +13,8 @@ import {
 } from './rollout.ts';
 
 /**
- * Recognizes containers that a previous run created but did not start, on purpose or because the run ended early. No
- * concurrent compose command is about to start them.
+ * Recognizes containers that a previous run created but did not start, either on purpose or because the run ended
+ * early. They are not a sign of a concurrent compose command.
  */
 export const createUnstartedPredicate =
   (data: JournalData | null) =>
@@ -26,7 +26,7 @@ export const createUnstartedPredicate =
 
 /**
  * Recognizes containers that are down because a previous run or a killed compose command stopped them or did not start
- * them. If a container was started again afterwards, a user has stopped it.
+ * them. Excludes containers that were started again afterwards, because a user must have stopped them.
  * @param leftovers - containers that killed compose commands created as replacements
  */
 export function createInterruptionPredicate(

@@ -53,7 +53,7 @@ const container = z.object({
   imageManifest: z.exactOptional(imageId),
   /** Image reference from which the container was created. */
   reference,
-  /** Reveals whether the container was started again later. */
+  /** Start time, which shows whether the container was started again later. */
   startedAt: text,
   /**
    * Whether the container must be running after the run, because it was running, paused or restarting, or because a
@@ -85,8 +85,7 @@ const updatedServiceSchema = z.object({
   runsOnce: z.exactOptional(flag),
   /**
    * Set if the release adds the service. `replicas` is the number of its containers. `isSeparate`: the service is from
-   * a different publisher and mounts no existing data, so its start does not rule out rolling back without a restore
-   * point.
+   * a different publisher and mounts no existing data, so a rollback after its start needs no restore point.
    */
   added: z.exactOptional(z.object({ replicas: z.int(), isSeparate: flag })),
   /** True if the new release does not have the service: its containers are stopped and removed. */
@@ -110,7 +109,7 @@ const rolloutSchema = z.object({
     goal: text,
     /** Target version; for a floating tag, followed by the version of its image. */
     reached: text,
-    /** Sentence with the running version of each service. */
+    /** Sentence that states the running version of each service. */
     runs: text,
     warnings: list(text),
     alsoMoved: list(name),
@@ -161,10 +160,10 @@ export const journalSchema = z.object({
   /** Id of the updater's container. `attempt` counts the starts of this container for this run. */
   containerId: id,
   attempt: z.number(),
-  /** State in which the previous start was interrupted. `attempt` counts only starts in the same state. */
+  /** State in which the previous start was interrupted. `attempt` counts only consecutive starts in this state. */
   interruptedIn: z.exactOptional(text),
   project,
-  /** Such as `v1.5.0` or `canary`; null if no target was requested. */
+  /** For example, `v1.5.0` or `canary`; null if no target was requested. */
   target: z.nullable(text),
   services: list(name),
   /** Version before the update: `v1.4.2` */
@@ -192,7 +191,7 @@ export const journalSchema = z.object({
          * the data equals the restore point.
          */
         state: z.enum(['copying', 'saving', 'saved', 'restored']),
-        /** Set once the restore point has been checked. From then on, the rollback may have changed data. */
+        /** Set once the restore point has been checked, because the rollback may change data from then on. */
         isChecked: z.exactOptional(flag),
         /** Services that the restore point covers but the run does not replace, in start order. */
         services: list(name),
@@ -221,7 +220,7 @@ export interface ContainerRecord extends z.infer<typeof container> {}
 export interface UpdatedService extends z.infer<typeof updatedServiceSchema> {}
 
 /**
- * Data for `recreate`, `verify` and a rollback. A run that resumes after a kill reads this data from the journal and
- * executes the same steps.
+ * Data for the `recreate` and `verify` phases and for a rollback. A run that resumes after being killed reads this data
+ * from the journal and executes the same steps.
  */
 export interface Rollout extends z.infer<typeof rolloutSchema> {}

@@ -93,7 +93,7 @@ export class Journal {
 
   /**
    * Like `write`, but returns the error message instead of throwing; null if there was no error. A full disk must not
-   * prevent the run from completing, and the engine reports most of the state.
+   * stop the run, because most of the state can be read from the engine.
    */
   async tryWrite(changes: Partial<JournalData>): Promise<string | null> {
     try {
@@ -148,7 +148,8 @@ const textOf = (data: JournalData): string => `${JSON.stringify(data, null, 1)}\
 const noContainerId = '';
 
 /**
- * Journal fields for a restart of the container after an interruption. `attempt` counts only starts in the same state.
+ * Journal fields for a restart of the container after an interruption. `attempt` counts only consecutive starts in one
+ * state.
  */
 export function nextAttemptFieldsOf({ state, attempt, interruptedIn }: JournalData) {
   const { at } = unfinishedStateOf(state) ?? state;
@@ -160,8 +161,8 @@ export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean =>
   unfinishedStateOf(state) !== null;
 
 /**
- * Checks whether files or containers may be of different versions. The outcome `broken` counts only during a rollback,
- * because it has already been reported to the user.
+ * Checks whether files or containers may be of different versions. A run that ended as `broken` counts only if it was
+ * rolling back, because otherwise its outcome has already been reported to the user.
  */
 export const hasMixedVersions = ({ state }: Pick<JournalData, 'state'>): boolean =>
   unfinishedStateOf(state) !== null &&

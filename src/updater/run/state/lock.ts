@@ -89,9 +89,9 @@ export async function takeLock(doors: LockDependencies, own: Container, director
 const noHardLinkCodes = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
 
 /**
- * Creates the lock; returns false if one exists. A hard link to `mine`, which already contains `text`, makes this
- * atomic. On a file system without hard links, the text is written after the lock is created, and `readCompleteLock`
- * waits for the text.
+ * Creates the lock; returns false if one exists. The lock is a hard link to `mine`, which already contains `text`, so
+ * it is never incomplete. On a file system without hard links, the text is written after the lock is created, and
+ * `readCompleteLock` waits for the text.
  */
 async function createLock(
   lock: string,
@@ -130,7 +130,7 @@ function readCompleteLock(lock: string): Promise<string | null> {
 }
 
 /**
- * Removes the temporary lock files of updaters that were killed while they were taking the lock, but not the file of a
+ * Removes the temporary lock files of updaters that were killed while they were taking the lock. Keeps the file of a
  * running container.
  */
 async function removeLeftoverLockFiles(state: string, own: Container, engine: Engine): Promise<void> {
@@ -169,8 +169,8 @@ async function removeStaleLock(
       `took over the lock that ${holder.name || holder.containerId.slice(0, 12)} had held since ${holder.since}, because that container is no longer running`,
     );
   }
-  // Two updaters may find the same stale lock, and the slower one could remove the new lock of the faster one.
-  // Therefore, each updater first renames the lock and, if the renamed file is not the stale lock, restores it.
+  // Two updaters may find the same stale lock, and the slower one could then remove the new lock of the faster one. To
+  // prevent this, each updater first renames the lock, and restores it if the renamed file is not the stale lock.
   const aside = `${lock}.stale.${own.id.slice(0, 12)}`;
   const moved = await rename(lock, aside).then(
     () => true,

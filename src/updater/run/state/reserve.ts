@@ -20,7 +20,7 @@ const pathOf = (directory: string, part: Part): string =>
 
 /**
  * Ignores errors such as a full disk, because the reserve is optional.
- * @param directory the compose directory
+ * @param directory - the compose directory
  */
 export async function createReserveFiles(directory: string): Promise<void> {
   try {

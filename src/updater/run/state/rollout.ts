@@ -23,8 +23,8 @@ export type InterruptionPredicate = (container: Container) => boolean;
 const steadyMs = 15_000;
 
 /**
- * True if the engine has restarted a container that has not become healthy since. Only the uptime, by the engine's
- * clock, shows whether the container is crashing.
+ * True if the engine has restarted a container that has not become healthy since. Whether the container keeps crashing
+ * is known only from its uptime by the engine's clock.
  */
 export const mayBeCrashing = ({ restartCount, status, health }: Container): boolean =>
   restartCount > 0 && status === 'running' && health !== 'healthy';
@@ -72,7 +72,7 @@ export function isNewContainer(changeover: Rollout, container: Container): boole
   );
 }
 
-/** True if only the target version is running or has run, so there is no older version to roll back to. */
+/** True if only the target version is running or has run. A rollback then has no older version to restore. */
 export const isTargetReached = ({ moved }: Rollout, now: readonly Container[]): boolean =>
   moved.every(({ name, isApp, image }) =>
     now
@@ -105,7 +105,7 @@ const hasMigrationRun = (changeover: Rollout, container: Container): boolean =>
 export const shouldRunContainer = (moved: UpdatedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
 
-/** Record of the container that the given container replaces: same service and number. */
+/** Record of the container that the given container replaces: the one with the same service and number. */
 export const replacedContainerRecordOf = (
   { containers }: Rollout,
   container: Container,
@@ -114,7 +114,7 @@ export const replacedContainerRecordOf = (
     ({ service, number }) => service === serviceOf(container) && number === containerNumberOf(container),
   );
 
-/** True if a new container must only be created, because the container that it replaces was not running. */
+/** True if a new container must be created but not started, because the container that it replaces was not running. */
 export function shouldStayStopped(changeover: Rollout, container: Container): boolean {
   const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
   const record = replacedContainerRecordOf(changeover, container);
@@ -144,8 +144,8 @@ export function isServiceUpdated(
 }
 
 /**
- * Number of containers that a service must have after the update. A migration may have had none before, because a
- * clean-up removes exited containers.
+ * Number of containers that a service must have after the update. For a migration without a container, the number is 1,
+ * because a clean-up may have removed the exited container.
  */
 export const requiredContainerCountOf = (
   changeover: Rollout,

@@ -38,8 +38,9 @@ export const restorePointsDirectoryOf = (directory: string): string =>
   join(stateDirectoryOf(directory), 'restore');
 
 /**
- * Creates the private state directory. It then contains no links and no files of other users, and they cannot add any,
- * so its contents may be accessed by path. Only users who can also write the compose files could replace the directory.
+ * Creates the private state directory. Afterwards, its contents may be accessed by path, because it contains no links
+ * or files of other users, and other users cannot add any. Only users who can also write the compose files could
+ * replace the directory.
  * @throws UpdateError rights-lost, unexpected-file, not-a-file, read-only, write-failed
  */
 export async function openStateDirectory(directory: string): Promise<string> {
@@ -145,8 +146,8 @@ export async function requireTrustedEntry(directory: string, ...entry: readonly 
 }
 
 /**
- * Returns the owner and mode that new entries of a directory get, as stats of a temporary directory. They depend on the
- * file system: NFS may map root to another user, and SMB uses the modes of the mount.
+ * Returns the owner and mode that new entries of a directory get, as stats of a temporary directory. Owner and mode
+ * depend on the file system: NFS may map root to another user, and SMB uses the modes of the mount.
  */
 async function statNewEntry(directory: string): Promise<Stats> {
   const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`));
@@ -158,9 +159,9 @@ async function statNewEntry(directory: string): Promise<Stats> {
 }
 
 /**
- * Rejects a restore point that users other than root can write, even the owner of the compose directory: a rollback
- * restores its contents with root permissions, including set-user-id bits and devices. Returns the owner that the file
- * system reports; null if the path does not exist.
+ * Requires that only root can write a restore point, because a rollback restores its contents as root, including
+ * set-user-id bits and devices. Not even the owner of the compose directory may write it. Returns the owner that the
+ * file system reports; null if the path does not exist.
  * @param found - stats of an open file, which no other process can replace
  * @throws UpdateError unexpected-file
  */

@@ -24,7 +24,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import { type ChosenStack, shortNameOf } from '../services/choose-stack.ts';
 import { imageTagOf } from './plan-service-updates.ts';
 
-/** Stack files from which the stack was deployed, as their images show. */
+/** Stack files from which the stack was deployed, as a comparison of images has shown. */
 export interface StackFiles {
   directory: string;
   project: ProjectFiles;

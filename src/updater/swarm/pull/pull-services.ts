@@ -31,7 +31,7 @@ const pullCommand = ['/sbin/docker-init', '--version'];
 
 /**
  * Builds one service for each combination of image and placement (docs/contract.md 11.3).
- * @param moves services that get new images
+ * @param moves - services that get new images
  */
 export function buildPullServices(
   run: string,

@@ -54,7 +54,10 @@ export async function pullStackImages(
   await pullOnAllNodes(context, data, published, deadline);
 }
 
-/** Checks the release by the labels of its pulled images, and returns warnings. @throws UpdateError downgrade */
+/**
+ * Uses the labels of the pulled images to check the release, and returns warnings.
+ * @throws UpdateError downgrade
+ */
 export async function checkPulledStackImages(
   { engine }: Pick<RunContext, 'engine'>,
   planned: ReleasePlan & Pick<StackUpdatePlan, 'recalls'>,

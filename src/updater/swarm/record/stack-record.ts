@@ -79,7 +79,9 @@ const prefix = 'svc-updater.';
 const beatMs = 10_000;
 /** A run is considered dead if it has not written its record for this time in ms. */
 const deadMs = 45_000;
-/** Age of the last write in ms from which the holder must write its record again before it changes a service. */
+/**
+ * If the last write is older than this time in ms, the holder must write its record again before it changes a service.
+ */
 const staleMs = 30_000;
 const pollMs = 1_000;
 /** Maximum size of a record in bytes, below Swarm's limit of 1,024,000 bytes for a config. */
@@ -110,8 +112,8 @@ export interface FoundStackRecord {
 }
 
 /**
- * Null if there is no record. `mistake` is the reason why a record of another version, or one that a user changed,
- * cannot be read, such as `moves.0.role is not valid`.
+ * Null if there is no record. `mistake` is the reason why a record cannot be read, such as `moves.0.role is not valid`:
+ * another version wrote the record, or a user changed it.
  */
 type RecordLookupResult = FoundStackRecord | { config: SwarmConfig; mistake: string } | null;
 
@@ -177,7 +179,8 @@ export class StackRecord {
 
   /**
    * Creates the record of a run, which replaces the record of the previous run, if any.
-   * @throws UpdateError update-running if another run was faster; stack-unsupported if the record is too large
+   * @throws UpdateError update-running if another run created its record first; stack-unsupported if the record is too
+   * large
    */
   static async create(
     engine: Engine,
@@ -206,7 +209,7 @@ export class StackRecord {
 
   /**
    * Takes over the record of another run and continues from the given state.
-   * @throws UpdateError update-running if the other run is active, or a third run was faster
+   * @throws UpdateError update-running if the other run is active, or a third run took over the record first
    */
   static async takeOver(
     engine: Engine,

@@ -8,7 +8,7 @@ import { formatDeployCommand, formatImagesToChange } from '../plan/stack-files.t
 import type { StackRecordData } from '../record/stack-record.ts';
 import { shortNameOf } from '../services/choose-stack.ts';
 
-/** @param planned null if the run has resumed a previous run */
+/** @param planned - null if the run has resumed a previous run */
 export function finishUpdatedStack(
   context: RunContext,
   data: Pick<StackRecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,

@@ -17,11 +17,11 @@ export const swarmWrites = {
   nudge: { form: 'nudged', from: ['new'] },
   /** Makes Swarm remove new tasks that have not started, and start no other tasks. */
   hold: { form: 'held', from: ['new'] },
-  /** Restores the original spec. If the service has got its new image in this run, `hold` is written first. */
+  /** Restores the original spec. If this run has given the service its new image, `hold` is written first. */
   restore: { form: 'before', from: ['old', 'new'] },
   /**
-   * Restores the owner's settings with the new image. Written even if the spec is already correct: Swarm's own rollback
-   * restores the previous spec, which must not have the old image.
+   * Restores the owner's settings with the new image. Written even if the spec is already correct, so that the previous
+   * spec, which Swarm's own rollback restores, does not have the old image.
    */
   settle: { form: 'after', from: ['new'] },
 } as const satisfies Record<string, { form: SpecForm; from: readonly ('old' | 'new')[] }>;
@@ -58,7 +58,7 @@ export interface StackView {
 
 export type StackStep =
   | { kind: 'write'; write: SwarmWriteKind; service: ServiceView }
-  /** `progress` increases as the wait approaches its end. */
+  /** `progress` changes as the wait approaches its end. Each change restarts the timeout of the wait. */
   | { kind: 'wait'; service: ServiceView; what: 'ends' | 'starts' | 'returns'; progress: number }
   | { kind: 'foreign'; service: ServiceView }
   /** A new task has started, so a rollback is no longer possible. */

@@ -13,7 +13,7 @@ import type { StackWatch } from './stack-watch.ts';
 /** Number of failed new tasks after which the run stops waiting for a service. */
 const maxFailures = 5;
 
-/** Returns the error of a wait that has failed or takes too long; null if the run must keep waiting. */
+/** Returns an error if a wait has failed or takes too long; null if the run must keep waiting. */
 export function findWaitError(
   watch: StackWatch,
   { service, what }: WaitStep,
@@ -24,8 +24,8 @@ export function findWaitError(
   if (what === 'starts') {
     const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
     if ((tasks.failures < maxFailures || tasks.isStartUncertain) && !isOver && !isLate) return null;
-    // Counts tasks that are still `starting` as started. If no task had started before, the next poll records the start
-    // before the run fails.
+    // Counts tasks that are still `starting` as started. If no task had started before, the run keeps waiting, so that
+    // the next poll records the start before the run fails.
     return watch.countStarting() ? null : createUnhealthyServiceError(watch, service, waitedMs);
   }
   if (!isLate) return null;
@@ -121,7 +121,10 @@ export function createRolledBackError(data: StackRecordData, error: UpdateError)
   });
 }
 
-/** Returns the last log lines of the new task that failed last; empty if no task failed or its log cannot be read. */
+/**
+ * Returns the last log lines of the new task that failed most recently; empty if no task failed or its log cannot be
+ * read.
+ */
 export async function readFailedTaskLog(engine: Engine, watch: StackWatch): Promise<string[]> {
   const { failure } = watch;
   if (failure === null || failure.node === '') return [];

@@ -173,7 +173,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       this.#wait.since = performance.now();
     };
     const view = await waitUntil(observe, evaluate, { pause: 0, signal });
-    // Record a new task's start before any decision depends on it, so that no later run rolls back.
+    // A new task's start is recorded before any decision depends on it, so that no later run rolls back.
     if (this.#watch.hasStarted !== record.hasStarted)
       await record.update({ started: this.#watch.hasStarted });
     this.#enterVerify(view);

@@ -50,7 +50,7 @@ interface FollowedService {
    * again.
    */
   forcedOld: number;
-  /** Version index of the service; null before the first poll. Swarm's own writes also change it. */
+  /** Version index of the service; null before the first poll. Swarm's own writes change the index, too. */
   version: number | null;
   /** Last known spec, either written by this run or found after another user's change. */
   known: Json | null;
@@ -72,7 +72,7 @@ export class StackWatch {
   nodes: readonly SwarmNode[] = [];
   /** Result of the last poll. */
   views: readonly ServiceView[] = [];
-  /** New task that failed last. Its log shows the reason. */
+  /** The new task that failed most recently. Its log shows the reason. */
   failure: SwarmTask | null = null;
   readonly #stack: WatchedStack;
   readonly #record: StackRecord;
@@ -83,8 +83,8 @@ export class StackWatch {
   #hasBeenWell = false;
 
   /**
-   * @param earlier - state in which the resumed run was killed; null for a new run. After a kill, only tasks that Swarm
-   * still retains are known.
+   * @param earlier - state in which the resumed run was killed; null for a new run. A resumed run knows only the tasks
+   * that Swarm still retains.
    */
   constructor(stack: WatchedStack, record: StackRecord, earlier: StoredRunState | null) {
     this.#stack = stack;
@@ -106,7 +106,7 @@ export class StackWatch {
     return this.followed.some(({ seen }) => seen.started.size > 0);
   }
 
-  /** From now on, counts all `starting` tasks as started. Returns whether they are the first tasks to have started. */
+  /** After this call, all `starting` tasks count as started. Returns whether they are the first to have started. */
   countStarting(): boolean {
     const had = this.hasStarted;
     for (const { seen } of this.followed) for (const id of seen.starting) seen.started.add(id);
@@ -249,8 +249,8 @@ export class StackWatch {
     const { log } = this.#stack.context;
     const { replicas, forced } = mutableSpecValuesOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
-    // On the first poll of a resumed run, the replica count may be one that the killed run set to stop or hold the
-    // service, not the owner's.
+    // On the first poll of a resumed run, the replica count may not be the owner's, because the killed run may have set
+    // it to stop or hold the service.
     const wasBack = this.#earlier !== null && rollbackOf(this.#earlier) !== null;
     const isOurs = isFirst && (isStoppedSpec(spec) || this.isRollingBack || wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;

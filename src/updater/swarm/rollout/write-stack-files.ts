@@ -58,8 +58,8 @@ export async function writeStackFiles(
 }
 
 /**
- * Restores the files that a run has written, from that run's backups. Skips files that have been edited since, and all
- * files if their directory is not mounted, with a warning.
+ * Restores the files that a run has written, from that run's backups. Skips files that were edited since, or all files
+ * if their directory is not mounted, and logs a warning.
  * @throws UpdateError files-not-restored, unexpected-file
  */
 export async function restoreStackFiles(

@@ -64,12 +64,15 @@ export const mutableSpecValuesOf = (spec: Json): MutableSpecValues => ({
   nodesWithout: [],
 });
 
-/** Builds the given form of a service's spec, which differs only in the required fields (docs/contract.md 11.2). */
+/**
+ * Builds the given form of a service's spec, and changes only the fields that the form requires (docs/contract.md
+ * 11.2).
+ */
 export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amounts: MutableSpecValues): Json {
   const { before } = move;
   switch (form) {
     case 'before': {
-      // A service that a previous run stopped stays stopped, whatever number of replicas its owner wants.
+      // If a previous run stopped the service, it stays stopped, whatever number of replicas its owner wants.
       const isAsWanted = replicaCountOf(before) === replicaCountOf(move.wanted);
       return withAmounts(before, isAsWanted ? amounts : { ...amounts, replicas: replicaCountOf(before) });
     }

@@ -34,7 +34,7 @@ export interface TaskObservations {
    * Ids of new tasks that cannot start while a node is down. A write by this run has made Swarm stop waiting for them.
    */
   readonly bypassed: Set<string>;
-  /** Slots whose new task has succeeded; node ids for a global service. */
+  /** Slots (for a global service: node ids) whose new task has succeeded. */
   readonly done: Set<string>;
   /** `ids` identifies the running tasks and their required number, and `since` is the time in ms of the last change. */
   steady: { ids: string; since: number } | null;
@@ -64,7 +64,7 @@ export interface TaskSummary {
   newRunning: readonly SwarmTask[];
   /** Number of replicas with which Swarm removes only new tasks during a rollback; 0 if no number ensures this. */
   retainableReplicas: number;
-  /** Number of tasks that must be running now, without those counted in `waitingCount`. */
+  /** Number of tasks that must be running now, excluding those counted in `waitingCount`. */
   requiredCount: number;
   /** Time in ms for which the running tasks have not changed. */
   steadyMs: number;
@@ -92,7 +92,7 @@ export interface TaskSummary {
 /** Time in ms for which the same tasks must run before they count as healthy. */
 const steadyMs = 5_000;
 /**
- * Longest gap in ms between two polls in which a task cannot start and stop unseen. After a longer gap, a new task that
+ * If two polls are at most this many ms apart, no task can start and stop unseen. After a longer gap, a new task that
  * has been shut down counts as started.
  */
 const maxUnseenTaskMs = 400;
@@ -146,8 +146,8 @@ export function recordTaskObservations(
 }
 
 /**
- * Checks whether a task has started. The state `starting` proves no start: the engine reports it even before the
- * container starts, and until the container is healthy.
+ * Checks whether a task has started. The state `starting` does not prove it, because the engine reports this state even
+ * before the container starts, and until the container is healthy.
  */
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
   const { state, node } = task;
@@ -160,7 +160,7 @@ function hasStarted(task: SwarmTask, last: { state: string; at: number } | undef
 }
 
 /**
- * Recognizes tasks that stay pending, because Swarm creates tasks of a global service even for nodes with the wrong
+ * Recognizes tasks that will stay pending: for a global service, Swarm creates tasks even on nodes with the wrong
  * platform.
  */
 const createIdleTaskFilter =

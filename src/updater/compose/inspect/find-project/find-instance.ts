@@ -115,8 +115,8 @@ export function requireNoUnrelatedContainers(
 }
 
 /**
- * Finds the project if the specified container no longer exists. This updater may have replaced the container before it
- * was killed and restarted. In that case, the journal contains the project.
+ * Finds the project if the specified container no longer exists. If this updater replaced the container before it was
+ * killed and restarted, its journal contains the project.
  * @throws UpdateError no-app if there is no such journal
  */
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {

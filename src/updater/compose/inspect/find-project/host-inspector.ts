@@ -134,9 +134,9 @@ async function writeMarkerFile(path: string): Promise<void> {
 }
 
 /**
- * Finds the mount that contains the project directory, and registers the labeled path, which is not mounted, as an
- * alias. Returns false if there is no such mount. The paths differ if another program, such as Portainer, started the
- * project from a volume or from a path in its own container.
+ * Finds the mount that contains the project directory, and registers the labeled path as an alias. Returns false if
+ * there is no such mount. The paths differ if another program, such as Portainer, started the project from a volume or
+ * from a path in its own container.
  * @param directory - the path in the labels, which is not mounted here
  */
 export async function aliasProjectDirectory(

@@ -80,8 +80,8 @@ const underItsPath = (host: string, { name, directory }: KnownProject): string =
   `If ${host} is the directory of project ${name}, also mount it at the path that compose used. ${formatMountAdvice(host, directory)}`;
 
 /**
- * Finds the project whose mounted directory contains a compose file or is in `found`. Returns an error if no project
- * matches, but throws an error if several do.
+ * Finds the project by its mounted directory, which must contain a compose file or be listed in `found`. Returns an
+ * error if no project matches; throws one if several do.
  */
 function byDirectory(
   { projects, paths, options: { dir, app }, candidates }: Search,

@@ -53,8 +53,7 @@ export async function readProject(
   await learn(files);
   const checkEnv = (known: ComposeModel | null) => checkEnvFiles(files, known, services, paths);
   const model = await asked.catch((error) => {
-    // For an unmounted file, compose reports that the file does not exist. The mount check comes first, because its
-    // message is better.
+    // The mount check comes first, because compose would only report that an unmounted file does not exist.
     checkEnv(null);
     throw error;
   });

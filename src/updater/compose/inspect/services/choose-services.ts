@@ -6,9 +6,9 @@ import type { InterruptionPredicate } from '../../../run/state/rollout.ts';
 import type { InstalledService } from '../installation.ts';
 
 /**
- * Returns the services of a run with their containers. `asked` are the specified workers, and `workers` are those with
- * containers. `followers` share a namespace with an updated service. `replaced` are all services whose containers are
- * replaced.
+ * Returns the services of a run with their containers. `asked` are the specified workers, `workers` are the specified
+ * workers that have containers, and `followers` share a namespace with an updated service. `replaced` are all services
+ * whose containers are replaced.
  */
 export function chooseServices(
   containers: readonly Container[],
@@ -51,7 +51,7 @@ function findFollowers(containers: readonly Container[], moved: readonly string[
 }
 
 /**
- * Infers the values of `--profile` from the services that have containers, because compose does not record them.
+ * Infers the values of `--profile` from the services that have containers, because compose does not record profiles.
  * Includes the profiles in `COMPOSE_PROFILES`, because the option replaces the variable. Empty if the variable already
  * contains all profiles.
  */

@@ -11,7 +11,7 @@ interface MigrationSearchInput extends Pick<Installation, 'files' | 'exclude' | 
 
 /**
  * Finds services that must complete before an updated service starts, and whose image is also updated (docs/contract.md
- * 2.11). Such a service was specified, shares the pin of an updated service, or has no containers but the image of an
+ * 2.11): the service was specified, shares the pin of an updated service, or has no containers and uses the image of an
  * updated service.
  */
 export function findMigrations(facts: MigrationSearchInput): string[] {

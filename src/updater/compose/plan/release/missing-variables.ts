@@ -8,7 +8,7 @@ import { joinWithAnd } from '../../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../../inspect/installation.ts';
 import type { ReleaseFileUpdate } from './plan-release-file-updates.ts';
 
-/** Returns null if compose rejected the release's files for another reason than unset variables. */
+/** Returns null if compose rejected the release's files for a reason other than unset variables. */
 export function createMissingVariablesError(
   installation: Installation,
   draft: ProjectDraft,
@@ -29,8 +29,8 @@ export function createMissingVariablesError(
 }
 
 /**
- * Requires the variables from which secrets and configs get their values. If one is unset, compose fails only after it
- * has removed the old container.
+ * Requires the variables from which secrets and configs get their values, because if one is unset, compose fails only
+ * after it has removed the old container.
  * @throws UpdateError missing-variable
  */
 export function requireSecretValues(

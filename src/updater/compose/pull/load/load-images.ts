@@ -96,7 +96,7 @@ async function sendImages(
   );
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
   const loading = engine.loadImages(input, AbortSignal.any([engine.aborted, late]));
-  // The heartbeat is needed while the engine unpacks the images that it has received.
+  // The heartbeat shows that the run is still active while the engine unpacks the images that it has received.
   const failure = await awaitWithHeartbeat(log, `loading ${names} into the engine`, loading).catch(
     (error) => error,
   );
@@ -125,7 +125,7 @@ async function sendImages(
 const createArchiveError = (from: string, cause: unknown): UpdateError =>
   new UpdateError('not-proven', `${from}: ${(cause as Error).message}`, { cause });
 
-/** Streams a file in the archive, and converts read errors. @throws UpdateError not-proven */
+/** Streams a file in the archive, and converts read errors to an UpdateError. @throws UpdateError not-proven */
 async function* streamFile(archive: ReleaseArchive, name: string, from: string): AsyncGenerator<Buffer> {
   try {
     yield* archive.stream(name);
@@ -181,8 +181,8 @@ async function* streamImageLayout(
 const createTextEntry = (name: string, text: string): Buffer[] => createTarEntry(name, Buffer.from(text));
 
 /**
- * Returns the parts of a reference: for containerd, a name that includes the registry; for older engines, the
- * repository without a default registry.
+ * Returns the parts of a reference. `name` includes the registry, as containerd requires; `repository` omits a default
+ * registry, as older engines require.
  */
 function imageNameOf(reference: string): { name: string; repository: string; tag: string } {
   const { repository = reference, tag } = parseImageReference(reference) ?? {};
