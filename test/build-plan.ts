@@ -12,7 +12,7 @@ import { versionLabel } from '../src/engine/objects/labels.ts';
 import { Notifier } from '../src/notify/notifier.ts';
 import type { Installation } from '../src/updater/compose/inspect/installation.ts';
 import { planUpdate } from '../src/updater/compose/plan/plan-update.ts';
-import type { Plan, PreparedPlan } from '../src/updater/compose/plan/prepared-plan.ts';
+import type { PreparedPlan, ProjectUpdatePlan } from '../src/updater/compose/plan/prepared-plan.ts';
 import type { TagLookup } from '../src/updater/plan/tag-lookup.ts';
 import { Cancellation } from '../src/updater/run/cancellation.ts';
 import { Log, type LogFields } from '../src/updater/run/log/run-log.ts';
@@ -89,9 +89,9 @@ export function target(text: string | null): Target | null {
   return parsed;
 }
 
-export const planTo = (to: string | null, from: Installation): Plan => planOf(from, target(to));
+export const planTo = (to: string | null, from: Installation): ProjectUpdatePlan => planOf(from, target(to));
 
-export const planOf = (from: Installation, asked: Target | null): Plan => ({
+export const planOf = (from: Installation, asked: Target | null): ProjectUpdatePlan => ({
   ...planUpdate(from, { target: asked }),
   expected: null,
   recalls: null,
@@ -105,7 +105,7 @@ export const imageOf = (id: string, version?: string, changes: Partial<Image> = 
   image(id, { labels: version === undefined ? {} : { [versionLabel]: version }, ...changes });
 
 /** The plan of an update that changes no file. */
-export const preparedPlan = (plan: Plan, changes: Partial<PreparedPlan> = {}): PreparedPlan => ({
+export const preparedPlan = (plan: ProjectUpdatePlan, changes: Partial<PreparedPlan> = {}): PreparedPlan => ({
   ...plan,
   images: new Map(),
   changes: [],

@@ -24,7 +24,7 @@ import type {
   PinnedService,
 } from '../src/updater/compose/inspect/installation.ts';
 import type { RunOutcome } from '../src/updater/run/log/run-outcome.ts';
-import { emptyJournal, type JournalData } from '../src/updater/run/state/journal.ts';
+import { initialJournalFields, type JournalData } from '../src/updater/run/state/journal.ts';
 import type { ContainerRecord, Rollout, UpdatedService } from '../src/updater/run/state/rollout.ts';
 
 export const began = '2026-11-21T10:00:00Z';
@@ -122,7 +122,7 @@ export const changeover = (changes: Partial<Rollout> = {}): Rollout => ({
 
 /** Journal of a run that was killed in `pull`. */
 export const journalData = (changes: Partial<JournalData> = {}): JournalData => ({
-  ...emptyJournal,
+  ...initialJournalFields,
   run: '20261121T104207Z',
   containerId: 'c0ffee',
   attempt: 1,

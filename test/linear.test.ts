@@ -6,10 +6,10 @@ import {
   findCommentedOutSecrets,
   findKeyedSecrets,
   findLineSecrets,
-  splitSecretContent,
+  splitIntoSecretTexts,
 } from '../src/core/compose/secrets/secret-lines.ts';
 import { formatEventLine, parseEventLine } from '../src/core/progress/log-line.ts';
-import { formatLastLine } from '../src/core/progress/run-result.ts';
+import { formatLastLogLine } from '../src/core/progress/run-result.ts';
 import { createResponseError } from '../src/engine/http/engine-error.ts';
 import { classifyPullFailure } from '../src/engine/registry/classify-pull-failure.ts';
 import { databaseHostsOf } from '../src/updater/data/selection/find-external-databases.ts';
@@ -69,7 +69,7 @@ describe('external text is read in linear time', () => {
     ['keyedSecrets, an option and blank lines', (text) => findKeyedSecrets(`--pass${text}x`), ['\n', ' \n']],
     ['requiredIn', (text) => findUnsetRequiredVariables(text, () => null), ['${a:?', '${']],
     ['secretsOfLines', (text) => findLineSecrets(`x${text}x`), ['0a', ' ', 'a =', '"']],
-    ['secretsOfContent', (text) => splitSecretContent(`a: b${text}x`), ['a', ' ', ' # ']],
+    ['secretsOfContent', (text) => splitIntoSecretTexts(`a: b${text}x`), ['a', ' ', ' # ']],
     ['commentedOut', (text) => findCommentedOutSecrets(`# PASS: b${text}x`), ['#', ' ']],
     ['findAssignments', (text) => parseEnvAssignments({ path: '', text: `A=${text}` }), [' ', 'A=b\n', ' #']],
     ['classifyPullFailure', classifyPullFailure, [' ', 'content digest ', 'reference "', 'lookup a on ']],
@@ -80,7 +80,7 @@ describe('external text is read in linear time', () => {
     ],
     [
       'formatEnd',
-      (advice) => formatLastLine({ outcome: 'failed', code: null, message: '', advice }),
+      (advice) => formatLastLogLine({ outcome: 'failed', code: null, message: '', advice }),
       [' ', '\t', '\n '],
     ],
     [

@@ -11,7 +11,7 @@ import {
 } from './command-line/client-command.ts';
 import { findCommand, parseClientCommand } from './command-line/parse-client-command.ts';
 import { getProductNames, setProduct } from './command-line/product-names.ts';
-import { completionCommandName, listCompletions } from './commands/completion.ts';
+import { hiddenCompletionCommandName, listCompletions } from './commands/completion.ts';
 import { formatCommandHelp, formatGeneralHelp } from './output/help.ts';
 import { escapeControlCharacters, formatJsonLine } from './output/text.ts';
 
@@ -122,7 +122,7 @@ class Process {
     const { name: program } = getProductNames();
     const say = (text: string) => void (text !== '' && stderr.write(`${text}\n`));
     const [first, ...rest] = words;
-    if (first === completionCommandName) {
+    if (first === hiddenCompletionCommandName) {
       stdout.write(`${fillFields(listCompletions(rest, clientCommands), { product: program })}\n`);
       return 0;
     }

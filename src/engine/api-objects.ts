@@ -30,7 +30,7 @@ export interface MountSpec {
   ReadOnly?: boolean;
 }
 
-export interface PullRequest {
+export interface ImagePullRequest {
   repository: string;
   /** Tag or digest. */
   tag: string;
@@ -74,3 +74,18 @@ export const selectByExactNames = (listed: unknown, names: readonly string[]) =>
       hash: Labels?.[composeLabels.configHash] || null,
       options: Options ?? {},
     }));
+
+/** Converts an entry of a container's `Mounts`; empty if the entry is neither a bind mount with a source nor a volume. */
+export function toListedMounts({ Type, Name, Source, Destination }: Json): ListedMount[] {
+  if ((Type !== 'bind' && Type !== 'volume') || !Source) return [];
+  const volume = Type === 'volume' ? String(Name) : '';
+  return [{ volume, source: String(Source), destination: String(Destination ?? '') }];
+}
+
+export function toRemoteImage({ Descriptor, Platforms }: Json): RemoteImage {
+  // Like `docker stack deploy`, omit the architecture for arm, so that each node selects the variant that it can run.
+  const platforms = toList<Json>(Platforms).flatMap(({ architecture, os }) =>
+    os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
+  );
+  return { digest: requireNonEmptyString(toObject(Descriptor).digest), platforms };
+}

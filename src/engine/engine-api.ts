@@ -2,16 +2,18 @@ import type { Readable } from 'node:stream';
 import { isWithin } from '../core/mounts/host-paths.ts';
 import {
   type EngineVersionInfo,
+  type ImagePullRequest,
   type ListedMount,
   localPlatformOf,
-  type PullRequest,
   parseContainer,
   type RemoteImage,
   selectByExactNames,
+  toListedMounts,
+  toRemoteImage,
 } from './api-objects.ts';
 import {
-  type CallOptions,
   type EngineFilters,
+  type EngineOperationOptions,
   EngineRequestSender,
   parseJsonBody,
 } from './engine-request-sender.ts';
@@ -35,8 +37,8 @@ import {
   toObject,
   toStrings,
 } from './objects/json.ts';
-import { toDockerFormat } from './objects/podman.ts';
-import { PullMeter } from './registry/pull-progress.ts';
+import { toDockerInspection } from './objects/podman.ts';
+import { PullProgressMeter } from './registry/pull-progress.ts';
 import { type RegistryCredentials, toCredentialHeaders } from './registry/registry-credentials.ts';
 import { findOwnContainer, type OwnContainerClues } from './self/find-own-container.ts';
 
@@ -85,12 +87,7 @@ export class EngineApi extends EngineRequestSender {
    */
   async listMounts(path: string): Promise<ListedMount[]> {
     const mounts = (await this.#listAll({})).flatMap((raw) => toList<Json>(toObject(raw).Mounts));
-    return mounts.flatMap(({ Type, Name, Source, Destination }): ListedMount[] => {
-      const isStored = (Type === 'bind' || Type === 'volume') && !!Source;
-      const destination = String(Destination ?? '');
-      if (!isStored || !isWithin(path, destination)) return [];
-      return [{ volume: Type === 'volume' ? String(Name) : '', source: String(Source), destination }];
-    });
+    return mounts.flatMap(toListedMounts).filter(({ destination }) => isWithin(path, destination));
   }
 
   async #listAll(filters: EngineFilters): Promise<unknown[]> {
@@ -136,7 +133,7 @@ export class EngineApi extends EngineRequestSender {
     const { status, body } = await this.request('inspectContainer', { params: { id } });
     if (status === 404) return null;
     const raw = this.parse(body, parseJsonBody);
-    return this.isPodman ? toDockerFormat(raw) : raw;
+    return this.isPodman ? toDockerInspection(raw) : raw;
   }
 
   /** Finds the container in which this process runs; null if the engine has no such container. */
@@ -157,7 +154,7 @@ export class EngineApi extends EngineRequestSender {
   /** Creates a container and returns its id. @throws EngineError conflict if the name is taken */
   async createContainer(
     { name, platform, ...body }: Json & { name?: string; platform?: string | null; Image: string },
-    more: Pick<CallOptions, 'deadlineMs'> = {},
+    more: Pick<EngineOperationOptions, 'deadlineMs'> = {},
   ): Promise<string> {
     const query = { ...(name !== undefined && { name }), ...(platform && { platform }) };
     const made = await this.request('createContainer', {
@@ -170,7 +167,7 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /** Starts a container. Succeeds if the container is already running. */
-  async startContainer(id: string, more: Pick<CallOptions, 'deadlineMs'> = {}): Promise<void> {
+  async startContainer(id: string, more: Pick<EngineOperationOptions, 'deadlineMs'> = {}): Promise<void> {
     await this.request('startContainer', { ...more, params: { id } });
   }
 
@@ -351,21 +348,19 @@ export class EngineApi extends EngineRequestSender {
   async inspectRemoteImage(reference: string, login: RegistryCredentials | null): Promise<RemoteImage> {
     const headers = toCredentialHeaders(login);
     const { body } = await this.request('inspectRemoteImage', { params: { reference }, headers });
-    return this.parse(body, (bytes) => {
-      const { Descriptor, Platforms } = parseJsonBody(bytes);
-      // Like `docker stack deploy`, omit the architecture for arm, so that each node selects the variant that it can
-      // run.
-      const platforms = toList<Json>(Platforms).flatMap(({ architecture, os }) =>
-        os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
-      );
-      return { digest: requireNonEmptyString(toObject(Descriptor).digest), platforms };
-    });
+    return this.parse(body, (bytes) => toRemoteImage(parseJsonBody(bytes)));
   }
 
   /** @throws EngineError with the message of the registry or the engine; the signal's reason */
-  async pullImage({ repository, tag, credentials: login, onProgress, signal }: PullRequest): Promise<void> {
+  async pullImage({
+    repository,
+    tag,
+    credentials: login,
+    onProgress,
+    signal,
+  }: ImagePullRequest): Promise<void> {
     const query = { fromImage: repository, tag };
-    const meter = new PullMeter();
+    const meter = new PullProgressMeter();
     const options = { query, headers: toCredentialHeaders(login), signal };
     await this.readEvents('pullImage', options, this.timeouts.pullSilence, (event) => {
       const progress = meter.addEvent(event);

@@ -22,7 +22,7 @@ export interface EngineTimeouts {
   logSilence: number;
 }
 
-export interface EngineCall {
+export interface EngineOperation {
   /** HTTP method and path, with parameters in braces. */
   call: string;
   /** Deadline in milliseconds, or its name in `EngineTimeouts`; `query` by default. */
@@ -80,7 +80,7 @@ export const engineCalls = {
   inspectImage: { call: 'GET /images/{reference}/json', accepted: none },
   tagImage: { call: 'POST /images/{reference}/tag', purpose: 'tag {reference}' },
   removeImage: { call: 'DELETE /images/{reference}', deadline: 300_000, purpose: 'remove {reference}' },
-  // `pullImage` and `loadImages` return status 200 and report errors in their streams.
+  // `pullImage` and `loadImagesFromArchive` return status 200 and report errors in their streams.
   pullImage: { call: 'POST /images/create', deadline: 'pullSilence' },
   loadImages: { call: 'POST /images/load', deadline: 'none' },
   inspectRemoteImage: { call: 'GET /distribution/{reference}/json', deadline: 'registry', repeat: 'lost' },
@@ -104,6 +104,6 @@ export const engineCalls = {
     accepted: none,
     purpose: 'remove the config {name}',
   },
-} satisfies Readonly<Record<string, EngineCall>>;
+} satisfies Readonly<Record<string, EngineOperation>>;
 
-export type EngineCallName = keyof typeof engineCalls;
+export type EngineOperationName = keyof typeof engineCalls;

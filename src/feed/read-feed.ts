@@ -9,7 +9,7 @@ import {
 import { FeedError, PageTooLargeError } from './feed-error.ts';
 import type { FeedOptions } from './follow-redirects.ts';
 import { buildFirstPageUrl, findLatestReleaseUrl, findPageSize } from './forge.ts';
-import { type FeedPage, readPage } from './read-page.ts';
+import { type FeedPage, readFeedPage } from './read-page.ts';
 import { createTooManyReleasesError, maxFeedEntries, toReleases } from './to-releases.ts';
 
 /** Maximum number of pages after the first page. */
@@ -123,7 +123,7 @@ class FeedCheck {
   /** Reads a page, or returns the cached page if it has not changed. */
   async #read(url: URL, what: 'list' | 'release'): Promise<CachedPage> {
     const known = this.#facts.known?.pages.get(url.href);
-    const page = await readPage(url, this.#feed, known?.validators ?? null, this.#facts.signal);
+    const page = await readFeedPage(url, this.#feed, known?.validators ?? null, this.#facts.signal);
     if (page === null && known) return known;
     if (page === null) throw new FeedError('the server sent an unexpected 304 response');
     const { content, validators, next } = page;

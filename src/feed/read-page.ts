@@ -17,7 +17,7 @@ export interface FeedPage {
  * Reads a page; null if the page has not changed since the validators were received.
  * @throws PageTooLargeError, another FeedError, or any error of fetch
  */
-export async function readPage(
+export async function readFeedPage(
   url: URL,
   feed: FeedOptions,
   validators: FeedPage['validators'] | null,

@@ -36,7 +36,7 @@ export interface AssetRequestOptions {
  * Reads `release.json` and its signature.
  * @throws InvalidAssetError, FeedError, or any error of fetch
  */
-export async function readProof(release: Release, asking: AssetRequestOptions): Promise<Uint8Array[]> {
+export async function readProofFiles(release: Release, asking: AssetRequestOptions): Promise<Uint8Array[]> {
   const files: Uint8Array[] = [];
   for (const asset of requireProofAssets(release)) files.push(await readAsset(asset, asking));
   return files;

@@ -1,7 +1,7 @@
 import { unescape as unescaped } from 'node:querystring';
 
 /** Address for notifications. Only its host may be printed, because the rest of the address is secret. */
-export interface NotifyAddress {
+export interface NotificationAddress {
   style: 'plain' | 'ntfy' | 'slack';
   /** Topic of an ntfy address; not used for other styles. */
   topic: string;
@@ -9,12 +9,12 @@ export interface NotifyAddress {
   headers: Record<string, string>;
 }
 
-export const maxNotifyAddresses = 8;
-export const notifyAddressDescription =
+export const maxNotificationAddresses = 8;
+export const notificationAddressDescription =
   'an http or https address, ntfy+https://HOST/TOPIC or slack+https://HOST/PATH';
 
 /** Returns null if the text is not a valid address. */
-export function parseNotifyAddress(text: string): NotifyAddress | null {
+export function parseNotificationAddress(text: string): NotificationAddress | null {
   const form = /^(?:(ntfy|slack)\+)?(https?:\/\/[^\s\p{Cc}]{1,2000})$/u;
   const [, style = 'plain', address = ''] = form.exec(text) ?? [];
   if (!URL.canParse(address)) return null;
@@ -28,5 +28,5 @@ export function parseNotifyAddress(text: string): NotifyAddress | null {
   const isOpen = url.username === '' && url.password === '';
   Object.assign(url, { username: '', password: '' });
   const headers = { 'Content-Type': 'application/json', ...(!isOpen && { Authorization: `Basic ${login}` }) };
-  return { style: style as NotifyAddress['style'], topic, url, headers };
+  return { style: style as NotificationAddress['style'], topic, url, headers };
 }

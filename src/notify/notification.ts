@@ -1,5 +1,5 @@
 import { escapeUnprintable } from '../core/text/plain-text.ts';
-import type { NotifyAddress } from './address.ts';
+import type { NotificationAddress } from './address.ts';
 
 const titles = {
   offered: 'update available',
@@ -29,7 +29,7 @@ const good: readonly (string | null)[] = [null, 'updated', 'unchanged', 'cancell
 const mostCharacters = 1000;
 
 /** Returns the JSON body in the style of the address: plain, ntfy or Slack. */
-export function createNotificationBody(given: Notification, { style, topic }: NotifyAddress): object {
+export function createNotificationBody(given: Notification, { style, topic }: NotificationAddress): object {
   const message = [...escapeUnprintable(given.message)].slice(0, mostCharacters).join('');
   if (style === 'plain') return { ...given, message };
   const { event, product, outcome, url } = given;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sleepFor } from '../core/cancellation/wait-until.ts';
-import { type NotifyAddress, parseNotifyAddress } from './address.ts';
+import { type NotificationAddress, parseNotificationAddress } from './address.ts';
 import { createNotificationBody, type Notification } from './notification.ts';
 
 const deadlineMs = 5_000;
@@ -23,7 +23,7 @@ export class Notifier {
   }
 
   send(facts: Pick<Notification, 'event' | 'message'> & Partial<Notification>): void {
-    for (const address of this.addresses.map(parseNotifyAddress)) {
+    for (const address of this.addresses.map(parseNotificationAddress)) {
       if (address === null) continue;
       const post: Promise<void> = this.#post(address, { product: this.#product, ...nothing, ...facts })
         // The log function of the application may throw, but `send` must not.
@@ -53,7 +53,7 @@ export class Notifier {
     return isDone;
   }
 
-  async #post(address: NotifyAddress, notification: Notification): Promise<void> {
+  async #post(address: NotificationAddress, notification: Notification): Promise<void> {
     const { signal } = this.#over;
     const body = JSON.stringify(createNotificationBody(notification, address));
     let failure = await postOnce(address, body, signal);
@@ -71,7 +71,7 @@ export class Notifier {
  * Returns why a post failed; null if it succeeded. Error messages are not returned, because they may contain the
  * address.
  */
-async function postOnce({ url, headers }: NotifyAddress, body: string, over: AbortSignal) {
+async function postOnce({ url, headers }: NotificationAddress, body: string, over: AbortSignal) {
   const signal = AbortSignal.any([over, AbortSignal.timeout(deadlineMs)]);
   try {
     const answer = await fetch(url, { method: 'POST', redirect: 'manual', headers, body, signal });

@@ -32,7 +32,7 @@ const resultKinds: Record<EndState, ResultKind> = {
 export const resultKindOf = ({ outcome }: Run): ResultKind =>
   lookUpByCode(resultKinds, outcome ?? '') ?? 'other-end';
 
-export const isSuccessfulRun = (run: Run): boolean =>
+export const isSuccessfulOrCancelledRun = (run: Run): boolean =>
   ['updated', 'unchanged', 'cancelled'].includes(resultKindOf(run));
 
 /** Ignores a leading `v`. */
@@ -54,7 +54,7 @@ export function presentResult(
 ): Presentation {
   const kind = resultKindOf(run);
   const isUpdated = kind === 'updated';
-  const isGood = isSuccessfulRun(run);
+  const isGood = isSuccessfulOrCancelledRun(run);
   const isOtherVersion = isOtherVersionRunning(run, version);
   // Checked for the last run only, because after any other run a later run may have changed the version.
   const isLagging = isSuccessfulOutcome(run.outcome) && isOtherVersion && status?.run?.id === run.id;
@@ -178,7 +178,7 @@ function resultActions(
       createButton('reload', t.reloadNow, { kind: 'reload' }, 'primary'),
       createPageLink(findReleasePageUrl(status, version), t.releaseNotes),
     ];
-  if (isSuccessfulRun(run)) return [close('primary')];
+  if (isSuccessfulOrCancelledRun(run)) return [close('primary')];
   const report = createButton('report', t.copyReport, { kind: 'report', run });
   if (kind === 'other-end') return [close('primary'), report];
   const label = kind === 'failed' ? t.tryAgain : t.checkAgain;

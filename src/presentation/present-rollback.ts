@@ -1,6 +1,6 @@
 import type { Problem } from '../wire/api-client/parse-responses.ts';
 import type { BlockingJob, Reason, RollbackOffer } from '../wire/status.ts';
-import { listInterruptedJobs, presentJob } from './present-status.ts';
+import { formatRunningJobs, presentJob } from './present-status.ts';
 import { createButton, createMessageBox, createMutedText, type Presentation } from './presentation-parts.ts';
 import { joinFacts, joinSentences, type TextsAndFormats } from './texts-and-formats.ts';
 
@@ -15,7 +15,7 @@ export function presentRollback(
 ): Presentation {
   const heading = t.restorePointOf(to, t.moment(at));
   const replaced = t.willBeReplaced(t.moment(since));
-  const interrupted = listInterruptedJobs(jobs, t);
+  const interrupted = formatRunningJobs(jobs, t);
   const isForced = interrupted.length > 0;
   const order = { confirm: to, ...(isForced && { force: true as const }) };
   return {

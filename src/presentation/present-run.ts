@@ -3,7 +3,7 @@ import { launchStates, phaseNames } from '../wire/codes.ts';
 import { hasSavePhase, isTooLateToCancel, listRunPhaseRows } from '../wire/derived/phase-rows.ts';
 import { findUpgradePathPosition, type UpgradePathPosition } from '../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Run } from '../wire/status.ts';
-import { formatRunStart, formatSaveDowntime, presentJob } from './present-status.ts';
+import { formatDataSavingDowntime, formatRunStart, presentJob } from './present-status.ts';
 import {
   createButton,
   createMessageBox,
@@ -63,7 +63,7 @@ export function presentRun(run: Run, context: CancelContext, t: TextsAndFormats)
         createMutedText(
           joinSentences(
             t.copyingData(t.product),
-            context.savingSeconds != null && formatSaveDowntime(context.savingSeconds, t),
+            context.savingSeconds != null && formatDataSavingDowntime(context.savingSeconds, t),
           ),
         ),
       kind === 'other-state' && { kind: 'text', text: t.sentence(message || state) },

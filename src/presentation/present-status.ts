@@ -202,10 +202,10 @@ export const formatRestorePointNotice = (
 ): string =>
   restorePoint === null
     ? ''
-    : `${t.dataSaved(t.product, to, version)} ${formatSaveDowntime(restorePoint.downtimeSeconds, t)}`;
+    : `${t.dataSaved(t.product, to, version)} ${formatDataSavingDowntime(restorePoint.downtimeSeconds, t)}`;
 
 /** @param last - downtime in seconds while the previous restore point was saved; null if unknown */
-export const formatSaveDowntime = (last: number | null, t: TextsAndFormats): string => {
+export const formatDataSavingDowntime = (last: number | null, t: TextsAndFormats): string => {
   return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, t.seconds(last));
 };
 
@@ -240,7 +240,7 @@ export function formatAutomaticUpdate({ automatic, next }: Status, t: TextsAndFo
 }
 
 /** Uses the configured time zone, not the user's. */
-export function formatAutomaticSettings(
+export function formatAutomaticUpdateSettings(
   automatic: NonNullable<Status['automatic']>,
   t: TextsAndFormats,
 ): string {
@@ -322,7 +322,7 @@ function presentJobs(
   const order = createLatestUpdateRequest(status);
   const isStuck = jobs.some(({ stuck }) => stuck);
   const list: PresentationPart = { kind: 'jobs', jobs: jobs.map((job) => presentJob(job, t)) };
-  const interrupted = listInterruptedJobs(jobs, t);
+  const interrupted = formatRunningJobs(jobs, t);
   const queued = jobs.filter(({ state }) => state === 'queued').length;
   const running = jobs.length - queued;
   return {
@@ -372,7 +372,7 @@ export function presentJob(
 }
 
 /** Omits queued jobs, because they run after the update. A job in an unknown state counts as running. */
-export const listInterruptedJobs = (jobs: readonly BlockingJob[], t: TextsAndFormats): string[] =>
+export const formatRunningJobs = (jobs: readonly BlockingJob[], t: TextsAndFormats): string[] =>
   jobs
     .filter(({ state }) => state !== 'queued')
     .map((job) => {

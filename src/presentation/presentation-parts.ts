@@ -77,9 +77,9 @@ export interface PageLink {
 }
 
 /** A button, a link, or a note beside the buttons. */
-export type UserAction = ActionButton | PageLink | { note: string; isRight?: boolean };
+export type UserAction = ButtonPresentation | PageLink | { note: string; isRight?: boolean };
 
-export interface ActionButton {
+export interface ButtonPresentation {
   key: string;
   label: string;
   look?: 'primary' | 'quiet' | 'quiet end' | 'quiet danger end';
@@ -101,8 +101,8 @@ export const createButton = (
   key: string,
   label: string,
   press: ButtonAction | null,
-  look?: NonNullable<ActionButton['look']>,
-): ActionButton => ({ key, label, press, ...(look && { look }) });
+  look?: NonNullable<ButtonPresentation['look']>,
+): ButtonPresentation => ({ key, label, press, ...(look && { look }) });
 
 export const createMutedText = (text: string | Falsy): PresentationPart | Falsy =>
   text && { kind: 'muted', text };

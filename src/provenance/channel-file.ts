@@ -4,7 +4,7 @@ import { channelOf, channels, isNewerVersion } from '../core/release/channel.ts'
 import { parseJsonFile } from './parse-json-file.ts';
 import { identifierSchema } from './release-file.ts';
 import type { Trust } from './trust.ts';
-import { rethrowAsUnverified, UnverifiedError, verifySigner } from './verify-release.ts';
+import { rethrowAsUnverified, UnverifiedError, verifySignature } from './verify-release.ts';
 
 const mostChannelBytes = 64 * 1024;
 const longestDays = 366;
@@ -64,7 +64,7 @@ export async function verifyChannelFile(
   trust: Trust,
   wanted: { product: string },
 ): Promise<ChannelFile & { signer: string }> {
-  const signer = await verifySigner(file, bundle, trust);
+  const signer = await verifySignature(file, bundle, trust);
   return { ...parseUnverifiedChannelFile(file, wanted.product), signer };
 }
 

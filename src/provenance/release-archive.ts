@@ -1,5 +1,10 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { createTarHeader, tarBlockSize, tarPaddingOf, tarSizeLimitBytes } from '../core/files/tar-header.ts';
+import {
+  createTarHeader,
+  tarBlockSize,
+  tarPaddingSizeOf,
+  tarSizeLimitBytes,
+} from '../core/files/tar-header.ts';
 
 /** Position of an entry's bytes in the archive. */
 interface ArchiveEntry {
@@ -123,7 +128,7 @@ function requireNextPosition(last: EntryPosition, name: string): EntryPosition {
 
 /** Returns the offset of the header after an entry. The padding between the entry and the header must be zeros. */
 async function endOf(handle: FileHandle, { offset, size }: ArchiveEntry, end: number): Promise<number> {
-  const padding = tarPaddingOf(size);
+  const padding = tarPaddingSizeOf(size);
   if (offset + size + padding > end) throw new Error('it is truncated');
   if (padding > 0 && !isZero(await bytesAt(handle, offset + size, padding)))
     throw new Error('it has data between two entries');

@@ -66,7 +66,7 @@ export const parseReleaseFile = (bytes: Uint8Array): ReleaseFile =>
  * Returns a function that accepts platform names. It accepts any variant, such as `linux/arm/v7`, because the engine
  * does not report which variant it uses.
  */
-export const createPlatformFilter =
+export const createPlatformPredicate =
   (platform: string) =>
   (name: string): boolean =>
     name === platform || name.startsWith(`${platform}/`);

@@ -31,7 +31,7 @@ export async function verifyRelease(
   trust: Trust,
   wanted: ExpectedRelease,
 ): Promise<VerifiedRelease> {
-  const signer = await verifySigner(file, bundle, trust);
+  const signer = await verifySignature(file, bundle, trust);
   const told = rethrowAsUnverified(() => parseReleaseFile(file), 'release.json cannot be read');
   const { product, version, channel } = told;
   if (product !== wanted.product)
@@ -48,7 +48,7 @@ export async function verifyRelease(
  * Verifies the signature of a file and returns the trusted signer.
  * @throws UnverifiedError
  */
-export async function verifySigner(file: Uint8Array, text: string, trust: Trust): Promise<string> {
+export async function verifySignature(file: Uint8Array, text: string, trust: Trust): Promise<string> {
   // These packages are loaded on demand, because they are large.
   const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
     await Promise.all([

@@ -1,4 +1,4 @@
-import { findSaveDowntimeSeconds } from '../wire/derived/rollbackable-run.ts';
+import { findDataSavingDowntimeSeconds } from '../wire/derived/rollbackable-run.ts';
 import type { Status } from '../wire/status.ts';
 import { fetchJobs } from './application/fetch-jobs.ts';
 import { listIncludedReleases } from './available-update/choose-update.ts';
@@ -6,7 +6,7 @@ import { estimateUpdateSeconds } from './available-update/estimate-seconds.ts';
 import type { Prefetcher } from './prefetch/prefetcher.ts';
 import { fetchBuildServers } from './reasons/build-servers.ts';
 import type { ServerContextWithRuns } from './run/request/server-context-with-runs.ts';
-import { throwUnavailableError } from './run/update-api.ts';
+import { rethrowAsUnavailable } from './run/update-api.ts';
 import type { AutomaticUpdates } from './schedule/automatic-updates.ts';
 import { decideAutomaticUpdate } from './schedule/decide-automatic-update.ts';
 import type { UpgradePathRunner } from './schedule/upgrade-path-runner.ts';
@@ -21,7 +21,7 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
   const { settings, timing, observations, history, offers, prefetcher, automatic, paths } = parts;
   const [observation, jobs, buildServers] = await Promise.all([
     observations.getRecent(),
-    fetchJobs(settings, timing).catch(throwUnavailableError),
+    fetchJobs(settings, timing).catch(rethrowAsUnavailable),
     fetchBuildServers(settings, timing, settings.version),
   ]);
   const { last: run, all: past } = await history.read();
@@ -53,7 +53,7 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
     reason,
     checkedAt: known.checkedAt?.toISOString() ?? null,
     preparation: settings.preparation,
-    restorePoint: settings.restorePoint ? { downtimeSeconds: findSaveDowntimeSeconds(past) } : null,
+    restorePoint: settings.restorePoint ? { downtimeSeconds: findDataSavingDowntimeSeconds(past) } : null,
     buildServers,
     manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
     run,

@@ -8,7 +8,7 @@ import { AvailableUpdateFinder } from './available-update/available-update-finde
 import { buildStatus } from './build-status.ts';
 import { defaultServerTiming, type ServerTiming } from './contract/timing.ts';
 import type { ValidatedInstanceOptions } from './contract/validate-options.ts';
-import { DeploymentEnvironmentCache } from './deployment/environment-cache.ts';
+import { DeploymentCache } from './deployment/deployment-cache.ts';
 import { Prefetcher } from './prefetch/prefetcher.ts';
 import { createDiagnosticReport } from './run/additional-updater/diagnostic-report.ts';
 import { RunStarter } from './run/request/run-starter.ts';
@@ -16,7 +16,7 @@ import { StoreAndEngineCache, stillCheckingMessage } from './run/request/store-a
 import { RunController } from './run/track/run-controller.ts';
 import { RunHistory } from './run/track/run-history.ts';
 import { RunReconciler } from './run/track/run-reconciler.ts';
-import { throwUnavailableError, UnavailableError, type UpdateApi } from './run/update-api.ts';
+import { rethrowAsUnavailable, UnavailableError, type UpdateApi } from './run/update-api.ts';
 import { AutomaticUpdates } from './schedule/automatic-updates.ts';
 import { NotificationSender } from './schedule/notification-sender.ts';
 import { UpgradePathRunner } from './schedule/upgrade-path-runner.ts';
@@ -52,7 +52,7 @@ export function createUpdateApi(
     ledger: new StateStore(settings, timing),
     hold: new QueuePauser(settings, timing, closing.signal),
     listeners: new UpdateEventListeners(settings.log),
-    place: new DeploymentEnvironmentCache(engine, settings),
+    place: new DeploymentCache(engine, settings),
   };
   const runs = new RunController(context);
   const history = new RunHistory(runs, context.ledger);
@@ -121,19 +121,18 @@ export function createUpdateApi(
       starter.requireNotClosing();
       await observations.refresh();
       if (!runs.isUnderWay) {
-        const [last] = await history.all().catch(throwUnavailableError);
-        if (last && paths.after(last))
-          return { run: await paths.stopPath(last).catch(throwUnavailableError) };
+        const [last] = await history.all().catch(rethrowAsUnavailable);
+        if (last && paths.after(last)) return { run: await paths.stopPath(last).catch(rethrowAsUnavailable) };
       }
-      return runs.cancel(by).catch(throwUnavailableError);
+      return runs.cancel(by).catch(rethrowAsUnavailable);
     },
     async setChannel(channel) {
-      await offers.setChannel(channel).catch(throwUnavailableError);
+      await offers.setChannel(channel).catch(rethrowAsUnavailable);
       return status();
     },
-    skip: async (version) => ((await offers.skip(version).catch(throwUnavailableError)) ? status() : null),
+    skip: async (version) => ((await offers.skip(version).catch(rethrowAsUnavailable)) ? status() : null),
     async setAutomatic(choice) {
-      await automatic.changeSettings(choice).catch(throwUnavailableError);
+      await automatic.changeSettings(choice).catch(rethrowAsUnavailable);
       return status();
     },
     async findRunRecord() {
@@ -143,6 +142,6 @@ export function createUpdateApi(
       if (!runs.hasSession) await observations.getRecent();
       return history.last();
     },
-    history: () => history.all().catch(throwUnavailableError),
+    history: () => history.all().catch(rethrowAsUnavailable),
   };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { clientCommands } from '../../src/client/client-commands.ts';
 import { formatCommandHelp } from '../../src/client/output/help.ts';
-import { chooseStartTarget } from '../../src/client/start/choose-start-target.ts';
+import { chooseUpdateTarget } from '../../src/client/start/choose-update-target.ts';
 import type { Script, ScriptedJob } from '../../src/server/testing/index.ts';
 import { defaultScriptedStatus } from '../../src/server/testing/script.ts';
 import { createRunWithDefaults, parseStatus } from '../../src/wire/api-client/parse-responses.ts';
@@ -263,8 +263,8 @@ describe('an update that left svc broken', () => {
     }) as Status;
 
   it('can be started again with the same release', () => {
-    expect(chooseStartTarget(statusOf('v1.5.0', 'broken'), {})).toBe('v1.5.0');
-    expect(chooseStartTarget(statusOf('v1.5.0', 'updated'), {})).toMatchObject({ exitCode: 0 });
+    expect(chooseUpdateTarget(statusOf('v1.5.0', 'broken'), {})).toBe('v1.5.0');
+    expect(chooseUpdateTarget(statusOf('v1.5.0', 'updated'), {})).toMatchObject({ exitCode: 0 });
   });
 });
 

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { readProof } from '../../src/feed/read-proof.ts';
+import { readProofFiles } from '../../src/feed/read-proof.ts';
 import { names } from './proofs.ts';
 
 it('a feed with https cannot refer to a proof over http, on disk or in a private network', async () => {
   const from = (url: string) =>
-    readProof(
+    readProofFiles(
       {
         version: 'v1.5.0',
         url: null,

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { applyEdits } from '../../src/core/compose/edit.ts';
+import { applyTextEdits } from '../../src/core/compose/edit.ts';
 import {
   createVariableEdit,
   type EnvAssignment,
@@ -67,7 +67,7 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
     const edit = createVariableEdit({ envFiles: files, newEnvFile: '/new.env' }, key, value);
     const holder = Number(/^\/(\d+)/.exec(edit.file)?.[1]);
     const text = texts[holder] ?? '';
-    const after = applyEdits(text, [edit]);
+    const after = applyTextEdits(text, [edit]);
     assert.equal(after.slice(0, edit.start), text.slice(0, edit.start));
     assert.equal(after.slice(edit.start + edit.after.length), text.slice(edit.end));
     const edited = files.map((file, at) => (at === holder ? { ...file, text: after } : file));

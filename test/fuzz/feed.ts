@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { channelOf } from '../../src/core/release/channel.ts';
 import { FeedError } from '../../src/feed/feed-error.ts';
 import { findNextPageUrl } from '../../src/feed/forge.ts';
-import { readPage } from '../../src/feed/read-page.ts';
+import { readFeedPage } from '../../src/feed/read-page.ts';
 import { toReleases } from '../../src/feed/to-releases.ts';
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
 import { attempt, expectPlain, type Target } from './target.ts';
@@ -103,7 +103,7 @@ export const feedAnswers: Target<{ text: string; link: string; next: string; lis
       const { fetch } = globalThis;
       globalThis.fetch = async () => new Response(body, { status, headers });
       try {
-        const read = await readPage(asked, { url: list }, null, new AbortController().signal);
+        const read = await readFeedPage(asked, { url: list }, null, new AbortController().signal);
         assert.ok(read !== null && read.validators['if-none-match'] === '"1"');
         assert.ok(read.next === null || read.next.origin === asked.origin);
         assert.deepEqual(read.content, JSON.parse(new TextDecoder().decode(new TextEncoder().encode(text))));

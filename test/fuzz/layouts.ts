@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import fc from 'fast-check';
-import { applyEdits } from '../../src/core/compose/edit.ts';
+import { applyTextEdits } from '../../src/core/compose/edit.ts';
 import { requirePin } from '../../src/core/compose/pins/find-pin.ts';
 import { planPinEdits } from '../../src/core/compose/pins/plan-pin-edits.ts';
 import type { ProjectFiles } from '../../src/core/compose/project-files.ts';
@@ -135,7 +135,7 @@ export function bump(before: Layout, to: string): Layout {
   const edits = planPinEdits(files, moves);
   const edited = Object.entries(before).map(([name, text]) => [
     name,
-    applyEdits(
+    applyTextEdits(
       text,
       edits.filter(({ file }) => file === `/srv/${name}`),
     ),

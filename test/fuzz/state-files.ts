@@ -6,12 +6,12 @@ import { isAbsolute, join } from 'node:path';
 import fc from 'fast-check';
 import { UpdateError } from '../../src/core/errors/update-error.ts';
 import {
+  type RestorePointRecordData,
   readRestorePointRecord,
   restorePointLocationOf,
-  type SavedRestorePoint,
 } from '../../src/updater/data/restore-point.ts';
 import {
-  formatPendingMessage,
+  formatUnfinishedRunMessage,
   hasMixedVersions,
   type JournalData,
   journalOutcomeFactsOf,
@@ -60,12 +60,12 @@ const journal = journalData({
     },
   ],
 });
-const mount: SavedRestorePoint['mounts'][number] = {
+const mount: RestorePointRecordData['mounts'][number] = {
   ...{ service: 'db', where: 'db:/var/lib/postgresql/data', volume: 'svc_data', subpath: 'pg' },
   ...{ path: '/var/lib/docker/volumes/svc_data/_data', isFile: false, root: '/mnt', device: '8:1' },
   ...{ excluded: ['cache/tmp'], bytes: 3_000_000, files: 2 },
 };
-const point: SavedRestorePoint = {
+const point: RestorePointRecordData = {
   ...{
     format: 2,
     kind: 'update',
@@ -133,7 +133,7 @@ function expectJournal(data: JournalData): void {
   assert.match(data.run, runNamePattern);
   // A report reads all of the journal.
   hasMixedVersions(data);
-  assert.equal(typeof formatPendingMessage(data), 'string');
+  assert.equal(typeof formatUnfinishedRunMessage(data), 'string');
   journalOutcomeFactsOf(data);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseNotifyAddress } from '../../src/notify/address.ts';
+import { parseNotificationAddress } from '../../src/notify/address.ts';
 
 describe('parseNotifyAddress', () => {
   const login = (value: string) => ({ 'Content-Type': 'application/json', Authorization: `Basic ${value}` });
@@ -13,7 +13,7 @@ describe('parseNotifyAddress', () => {
     ['https://ann:p%40ss@h.example/x', { url: 'https://h.example/x', headers: login('YW5uOnBAc3M=') }],
     ['ntfy+https://:tk_1@h.example/t', { url: 'https://h.example/', headers: login('OnRrXzE=') }],
   ])('reads %s', (text, expected) => {
-    const address = parseNotifyAddress(text);
+    const address = parseNotificationAddress(text);
     expect({ ...address, url: address?.url.href }).toMatchObject(expected);
   });
 
@@ -30,6 +30,6 @@ describe('parseNotifyAddress', () => {
     'ntfy+https://ntfy.example/a.b',
     `https://hooks.example/${'a'.repeat(2001)}`,
   ])('rejects %j', (text) => {
-    expect(parseNotifyAddress(text)).toBeNull();
+    expect(parseNotificationAddress(text)).toBeNull();
   });
 });

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { diskFileSystem } from '../../src/core/files/file-system.ts';
-import { checkFilePermissions } from '../../src/core/files/transaction/check-replaceable-files.ts';
+import { checkReplacementPermissions } from '../../src/core/files/transaction/check-replaceable-files.ts';
 import { replaceFiles, restoreFiles } from '../../src/core/files/transaction/replace-files.ts';
 import { Log } from '../../src/updater/run/log/run-log.ts';
 import { takeLock } from '../../src/updater/run/state/lock.ts';
@@ -30,7 +30,7 @@ for (const name of names) {
   const before = await seen();
   const after = `new ${name}\n`;
   const replace = async () => {
-    const warnings = await checkFilePermissions([path]);
+    const warnings = await checkReplacementPermissions([path]);
     const change = { path, before: before.text ?? '', after };
     return {
       warnings,

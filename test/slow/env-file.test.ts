@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { applyEdits } from '../../src/core/compose/edit.ts';
+import { applyTextEdits } from '../../src/core/compose/edit.ts';
 import { createVariableEdit, parseEnvAssignments } from '../../src/core/compose/env-file.ts';
 import { interpolate } from '../../src/core/compose/interpolation.ts';
 import { createSourceMappedText } from '../../src/core/compose/source-map.ts';
@@ -69,7 +69,7 @@ test('compose reads exactly the new value of an edited variable, and no other va
       const edit = createVariableEdit({ envFiles: files, newEnvFile: '/new.env' }, 'V', wanted);
       const holder = files.find(({ path }) => path === edit.file);
       if (!holder) throw new Error('no file');
-      const text = applyEdits(holder.text, [edit]);
+      const text = applyTextEdits(holder.text, [edit]);
       const after = files.map((file) => (file === holder ? text : file.text));
       // Compose accepts spaces in a name at the end of a file, but not if a line follows; in that case, we reject the
       // file too.

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
-import { formatAutomaticSettings, formatAutomaticUpdate } from '../../src/presentation/present-status.ts';
+import {
+  formatAutomaticUpdate,
+  formatAutomaticUpdateSettings,
+} from '../../src/presentation/present-status.ts';
 import { createTextsAndFormats } from '../../src/presentation/texts-and-formats.ts';
 import { createAutomaticSettingsBody, savedSettingsOf } from '../../src/web/model/settings-draft.ts';
 import { automaticOf, statusOf } from './state.ts';
@@ -68,7 +71,7 @@ describe('the settings of automatic updates', () => {
       expect.stringMatching(/^The next automatic update can start \w+ after .* \(Moon\/Tycho\)\.$/),
     ],
   ])('show when the next update can start (%#)', (automatic, text) => {
-    expect(formatAutomaticSettings(automatic, createTextsAndFormats(englishTexts, now))).toEqual(text);
+    expect(formatAutomaticUpdateSettings(automatic, createTextsAndFormats(englishTexts, now))).toEqual(text);
   });
 
   it('convert days to hours and send only changed settings', () => {

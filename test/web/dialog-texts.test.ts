@@ -5,7 +5,7 @@ import type { VNode, VNodeChild } from '../../src/web/dom/vnode.ts';
 import { selectDialogPresentation } from '../../src/web/model/dialog-presentation.ts';
 import type { PageAction, PageState } from '../../src/web/model/page-state.ts';
 import type { DialogContext, DialogState } from '../../src/web/views/components.ts';
-import { renderDialogContent, toConfirmationPresentation } from '../../src/web/views/dialog-content.ts';
+import { applyConfirmation, renderDialogContent } from '../../src/web/views/dialog-content.ts';
 import { renderHistorySection } from '../../src/web/views/history-section.ts';
 import type { BlockingJob, NewReleaseSetting, Run, Status } from '../../src/wire/status.ts';
 import {
@@ -555,11 +555,7 @@ function nodesAt(state: PageState, now: number, context: DialogContext): readonl
   const server = state.clock === null ? null : state.clock.server + now - state.clock.counter;
   const page = { now, dismissed: new Set<string>(), backupPage: '/backups' };
   const shown = selectDialogPresentation(state, page, createTextsAndFormats(englishTexts, server));
-  return renderDialogContent(
-    toConfirmationPresentation(shown, context),
-    { closing: 'Close', close: ignore },
-    context,
-  );
+  return renderDialogContent(applyConfirmation(shown, context), { closing: 'Close', close: ignore }, context);
 }
 
 const nodesOf = (child: VNodeChild | VNode['children']): (VNode | string)[] =>

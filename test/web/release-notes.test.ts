@@ -3,7 +3,7 @@ import {
   type NotesBlock,
   type NotesInline,
   parseReleaseNotes,
-  truncateBlocks,
+  truncateNotesBlocks,
 } from '../../src/web/model/parse-release-notes.ts';
 
 /** Formats inline elements for a test, with `<b>`, `<i>`, `<c>` and `<a>`. */
@@ -65,13 +65,15 @@ describe('release notes', () => {
 
   it('are truncated after a given number of lines', () => {
     const list = parseReleaseNotes(Array.from({ length: 20 }, (_, at) => `- ${at}`).join('\n'));
-    expect(outline(truncateBlocks(list, 3) ?? [])).toEqual(['ul 0 | 1 | 2']);
-    expect(truncateBlocks(list, 20)).toBeNull();
-    expect(outline(truncateBlocks(parseReleaseNotes('# a\nb\n\nc'), 2) ?? [])).toEqual([
+    expect(outline(truncateNotesBlocks(list, 3) ?? [])).toEqual(['ul 0 | 1 | 2']);
+    expect(truncateNotesBlocks(list, 20)).toBeNull();
+    expect(outline(truncateNotesBlocks(parseReleaseNotes('# a\nb\n\nc'), 2) ?? [])).toEqual([
       'heading a',
       'paragraph b',
     ]);
-    expect(outline(truncateBlocks(parseReleaseNotes('```\n1\n2\n3\n```'), 2) ?? [])).toEqual(['code 1\n2']);
-    expect(truncateBlocks(parseReleaseNotes('word '.repeat(60)), 2)).toBeNull();
+    expect(outline(truncateNotesBlocks(parseReleaseNotes('```\n1\n2\n3\n```'), 2) ?? [])).toEqual([
+      'code 1\n2',
+    ]);
+    expect(truncateNotesBlocks(parseReleaseNotes('word '.repeat(60)), 2)).toBeNull();
   });
 });

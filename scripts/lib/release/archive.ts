@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readFile, rename, stat } from 'node:fs/promises';
-import { createTarHeader, tarPaddingOf, tarSizeLimitBytes } from '../../../src/core/files/tar-header.ts';
+import { createTarHeader, tarPaddingSizeOf, tarSizeLimitBytes } from '../../../src/core/files/tar-header.ts';
 import { canonical, type DescribedImage } from './describe.ts';
 
 /** All that is put into an archive. */
@@ -58,7 +58,7 @@ export async function writeArchive(path: string, content: ArchiveContent, platfo
       hash?.update(piece);
       await made.writeFile(piece);
     }
-    await made.writeFile(Buffer.alloc(tarPaddingOf(size)));
+    await made.writeFile(Buffer.alloc(tarPaddingSizeOf(size)));
   }
 }
 

@@ -24,7 +24,7 @@ export const completionCommand: ClientCommand = {
 };
 
 /** Hidden command that the completion script runs. Its arguments are the words before the cursor. */
-export const completionCommandName = '__complete';
+export const hiddenCompletionCommandName = '__complete';
 
 /** Returns the possible next words, one per line. A tab separates a word from its description. */
 export function listCompletions(words: readonly string[], commands: readonly ClientCommand[]): string {
@@ -52,7 +52,7 @@ export function createBashCompletionScript(): string {
   return `# ${program} completion for bash: eval "$(${program} completion bash)"
 ${own}() {
   local next
-  next=$(${program} ${completionCommandName} "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+  next=$(${program} ${hiddenCompletionCommandName} "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
   COMPREPLY=($(compgen -W "$(cut -f1 <<<"$next")" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F ${own} ${program}

@@ -1,6 +1,6 @@
 import { englishTexts } from '../../presentation/english.ts';
-import { formatAutomaticSettings } from '../../presentation/present-status.ts';
-import type { AutomaticSettingsRequestBody } from '../../wire/api-client/update-api-client.ts';
+import { formatAutomaticUpdateSettings } from '../../presentation/present-status.ts';
+import type { AutomaticUpdatesRequestBody } from '../../wire/api-client/update-api-client.ts';
 import { clockTimePattern, dayNames } from '../../wire/codes.ts';
 import type { Automatic } from '../../wire/status.ts';
 import {
@@ -10,7 +10,7 @@ import {
   CommandFailedError,
 } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
-import { createSession, requireStatusForAdmins } from '../connection/create-session.ts';
+import { createSession, requireAdminStatus } from '../connection/create-session.ts';
 import { createClientTextsAndFormats } from '../output/client-texts-and-formats.ts';
 import { escapeResponseTexts, formatTable, joinLines } from '../output/text.ts';
 
@@ -60,11 +60,9 @@ async function run(context: CommandContext): Promise<number> {
   const choice = choiceOf(context.args);
   const session = createSession(context);
   const { reader, signal, stdout } = session;
-  let status = escapeResponseTexts(await requireStatusForAdmins(reader.fetchStatus({ signal }), session));
+  let status = escapeResponseTexts(await requireAdminStatus(reader.fetchStatus({ signal }), session));
   if (status.automatic !== null && choice !== null)
-    status = escapeResponseTexts(
-      await requireStatusForAdmins(reader.setAutomatic(choice, { signal }), session),
-    );
+    status = escapeResponseTexts(await requireAdminStatus(reader.setAutomatic(choice, { signal }), session));
   const { automatic } = status;
   if (automatic === null)
     throw new CommandFailedError(
@@ -72,7 +70,7 @@ async function run(context: CommandContext): Promise<number> {
       `${getProductNames().name} ${status.version} does not support automatic updates. Update it first.`,
     );
   const next = automatic.enabled
-    ? formatAutomaticSettings(automatic, createClientTextsAndFormats(status.now))
+    ? formatAutomaticUpdateSettings(automatic, createClientTextsAndFormats(status.now))
     : '';
   stdout.write(joinLines([...settingLines(automatic), ...(next === '' ? [] : [next])]));
   return 0;
@@ -86,7 +84,7 @@ function daysIn(text: string): Automatic['days'] | null {
 }
 
 /** Builds the requested settings from the options; null if there are no options. */
-function choiceOf({ options }: CommandArguments): AutomaticSettingsRequestBody | null {
+function choiceOf({ options }: CommandArguments): AutomaticUpdatesRequestBody | null {
   if (Object.keys(options).length === 0) return null;
   const { from, to, days, 'min-age': minAge, 'time-zone': timeZone } = options;
   const majors = options['include-majors'] ?? (options['exclude-majors'] && false);

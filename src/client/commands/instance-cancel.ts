@@ -16,7 +16,7 @@ import {
   type Session,
 } from '../connection/create-session.ts';
 import { explainFailedResult } from '../connection/explain-failed-result.ts';
-import { defaultTimeoutSeconds, followRunToResult } from '../follow/follow-run-to-result.ts';
+import { defaultFollowTimeoutSeconds, followRunToResult } from '../follow/follow-run-to-result.ts';
 import { type ClientCommandResult, formatRunResult } from '../output/run-result-text.ts';
 import {
   escapeControlCharacters,
@@ -65,7 +65,7 @@ async function run(context: CommandContext): Promise<number> {
   }
   const { exitCode } = await followRunToResult(session, {
     run,
-    timeout: defaultTimeoutSeconds,
+    timeout: defaultFollowTimeoutSeconds,
     json: false,
     endingOf: (run, status) => formatCancelResult(run, status, nextLines),
   });

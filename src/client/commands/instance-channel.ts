@@ -1,6 +1,6 @@
 import { channels } from '../../core/release/channel.ts';
 import type { ClientCommand, CommandContext } from '../command-line/client-command.ts';
-import { createSession, requireStatusForAdmins } from '../connection/create-session.ts';
+import { createSession, requireAdminStatus } from '../connection/create-session.ts';
 import { formatAvailableUpdate } from '../output/status-lines.ts';
 import { escapeResponseTexts, joinLines } from '../output/text.ts';
 
@@ -21,7 +21,7 @@ async function run(context: CommandContext): Promise<number> {
   const { args, reader, signal, stdout } = session;
   const [channel = ''] = args.words;
   const status = escapeResponseTexts(
-    await requireStatusForAdmins(reader.setChannel(channel, { signal }), session),
+    await requireAdminStatus(reader.setChannel(channel, { signal }), session),
   );
   const line = `Release channel: ${status.channel}. Running version: ${status.version}`;
   stdout.write(joinLines([line, ...formatAvailableUpdate(status)]));

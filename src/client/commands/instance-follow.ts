@@ -1,14 +1,14 @@
 import type { ClientCommand, CommandContext } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import { createRequestFailedError, createSession } from '../connection/create-session.ts';
-import { timeoutOption, timeoutSecondsOf } from '../follow/follow-run-to-result.ts';
+import { followTimeoutOption, followTimeoutSecondsOf } from '../follow/follow-run-to-result.ts';
 import { followUpgradePath } from '../follow/follow-upgrade-path.ts';
 import { formatJsonLine } from '../output/text.ts';
 
 export const instanceFollowCommand: ClientCommand = {
   name: 'instance follow',
   summary: "Follow the update in progress, or show the last update's result",
-  options: { timeout: timeoutOption, json: { help: 'Print one JSON event per line' } },
+  options: { timeout: followTimeoutOption, json: { help: 'Print one JSON event per line' } },
   examples: [
     ['{product} instance follow', 'follow the update and exit with its exit code'],
     ['{product} instance follow --json | jq .event', 'print the type of each event'],
@@ -17,7 +17,7 @@ export const instanceFollowCommand: ClientCommand = {
 };
 
 async function run(context: CommandContext): Promise<number> {
-  const timeout = timeoutSecondsOf(context.args);
+  const timeout = followTimeoutSecondsOf(context.args);
   const json = context.args.options.json === true;
   const session = createSession(context);
   const { reader, signal, stdout, stderr } = session;

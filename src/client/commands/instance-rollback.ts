@@ -7,11 +7,11 @@ import {
   type CommandContext,
   CommandUsageError,
 } from '../command-line/client-command.ts';
-import { requireResponseValue, requireStatusForAdmins } from '../connection/create-session.ts';
+import { requireAdminStatus, requireResponseValue } from '../connection/create-session.ts';
 import { createClientTextsAndFormats, formatDateTime } from '../output/client-texts-and-formats.ts';
 import { formatPresentationParts } from '../output/status-lines.ts';
 import { escapeResponseTexts, formatJsonLine } from '../output/text.ts';
-import { createNotStartedResult, problemReasonOf } from '../start/choose-start-target.ts';
+import { createNotStartedResult, problemReasonOf } from '../start/choose-update-target.ts';
 import { confirmStoppingJobs, promptForInput, promptYesNo } from '../start/confirm-start.ts';
 import {
   createStartOptions,
@@ -38,7 +38,7 @@ export const instanceRollbackCommand: ClientCommand = {
 async function run(context: CommandContext): Promise<number> {
   const session = createStartSession(context, 'rollback');
   const { reader, signal, stdout, tell, json } = session;
-  const status = await requireStatusForAdmins(reader.fetchStatus({ signal }), session);
+  const status = await requireAdminStatus(reader.fetchStatus({ signal }), session);
   const refusal = (problem: Problem) =>
     createNotStartedResult(problemReasonOf(problem), status, problem, 'rollback');
   tell('Checking the restore point…');

@@ -3,7 +3,7 @@ import {
   type CommandContext,
   CommandUsageError,
 } from '../command-line/client-command.ts';
-import { createSession, requireStatusForAdmins } from '../connection/create-session.ts';
+import { createSession, requireAdminStatus } from '../connection/create-session.ts';
 import { formatAvailableUpdate } from '../output/status-lines.ts';
 import { escapeResponseTexts, joinLines } from '../output/text.ts';
 
@@ -27,7 +27,7 @@ async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
   const { reader, signal, stdout } = session;
   const status = escapeResponseTexts(
-    await requireStatusForAdmins(reader.skipRelease(version ?? null, { signal }), session),
+    await requireAdminStatus(reader.skipRelease(version ?? null, { signal }), session),
   );
   stdout.write(joinLines(formatAvailableUpdate(status)));
   return 0;

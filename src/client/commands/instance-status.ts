@@ -1,4 +1,4 @@
-import { isSuccessfulRun } from '../../presentation/present-result.ts';
+import { isSuccessfulOrCancelledRun } from '../../presentation/present-result.ts';
 import { createLatestUpdateRequest } from '../../presentation/present-status.ts';
 import { isAdminStatus } from '../../wire/api-client/parse-responses.ts';
 import { findRollbackableRun } from '../../wire/derived/rollbackable-run.ts';
@@ -62,7 +62,7 @@ function statusLines(status: Status, past: readonly Run[] | null): string[] {
     lines.push(
       `To update now: ${name} instance update${createLatestUpdateRequest(status).allSteps ? ' --all-steps' : ''}`,
     );
-  if (last?.outcome && !isSuccessfulRun(last))
+  if (last?.outcome && !isSuccessfulOrCancelledRun(last))
     lines.push(formatRunResultSummary(last, status, t.age(last.endedAt)), `Details: ${name} instance follow`);
   // Restore point that `instance rollback` would use.
   const point = findRollbackableRun(past ?? (last ? [last] : []))?.restorePoint;

@@ -9,18 +9,18 @@ import {
   type CommandContext,
   CommandUsageError,
 } from '../command-line/client-command.ts';
-import { requireStatusForAdmins, type Session } from '../connection/create-session.ts';
+import { requireAdminStatus, type Session } from '../connection/create-session.ts';
 import { createClientTextsAndFormats } from '../output/client-texts-and-formats.ts';
 import { formatUpgradePath } from '../output/status-lines.ts';
 import { escapeResponseTexts } from '../output/text.ts';
 import {
-  chooseStartTarget,
+  chooseUpdateTarget,
   createNotStartedResult,
   type NotStartedResult,
   problemReasonOf,
-} from '../start/choose-start-target.ts';
+} from '../start/choose-update-target.ts';
 import { confirmStart } from '../start/confirm-start.ts';
-import { promptForSettings } from '../start/prompt-for-settings.ts';
+import { promptForNewSettings } from '../start/prompt-for-new-settings.ts';
 import {
   createStartOptions,
   createStartSession,
@@ -60,14 +60,14 @@ async function run(context: CommandContext): Promise<number> {
   const session = createStartSession(context, 'update');
   const { reader, signal, tell } = session;
   const wish = { ...named, ...session.order };
-  const ask = (refresh: boolean) => requireStatusForAdmins(reader.fetchStatus({ refresh, signal }), session);
+  const ask = (refresh: boolean) => requireAdminStatus(reader.fetchStatus({ refresh, signal }), session);
 
   let status = await ask(false);
   // The server's list of releases may be minutes old, so let the server check again before reporting that no update is
   // available.
   if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
-  const target = chooseStartTarget(status, wish);
+  const target = chooseUpdateTarget(status, wish);
   if (typeof target !== 'string') return printNotStartedResult(session, target);
   const steps = stepsTo(target, status, wish);
   const goal = status.next?.upgradePath.at(-1) ?? target;
@@ -83,7 +83,7 @@ async function run(context: CommandContext): Promise<number> {
   if (saved !== '') tell(escapeResponseTexts(saved));
   const { version, settings } = escapeResponseTexts(status.next) ?? {};
   const listed = (steps[0] === version && settings) || [];
-  const given = await promptForSettings(context, listed);
+  const given = await promptForNewSettings(context, listed);
   const missing = findMissingSettingsReason(version ?? target, listed, given);
   if (missing) return printNotStartedResult(session, createNotStartedResult(missing, status));
   if (

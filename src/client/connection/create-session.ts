@@ -45,7 +45,7 @@ export async function requireResponseValue<T>(
 }
 
 /** @throws CommandFailedError if the request failed, or if the user is not an admin */
-export async function requireStatusForAdmins(
+export async function requireAdminStatus(
   asked: Promise<RequestResult<Status | UserStatus>>,
   session: Session,
 ): Promise<Status> {

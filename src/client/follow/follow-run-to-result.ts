@@ -30,16 +30,16 @@ export interface FollowOptions {
   endingOf?: (run: Run, status: Status | null) => ClientCommandResult;
 }
 
-export const defaultTimeoutSeconds = 900;
+export const defaultFollowTimeoutSeconds = 900;
 
-export const timeoutOption: OptionRow = {
+export const followTimeoutOption: OptionRow = {
   value: 'SECONDS',
   form: [/^(?!0+$)\d{1,7}$/, 'a number of seconds from 1 to 9999999'],
-  help: `Stop following after SECONDS without a response (default: ${defaultTimeoutSeconds})`,
+  help: `Stop following after SECONDS without a response (default: ${defaultFollowTimeoutSeconds})`,
 };
 
-export const timeoutSecondsOf = ({ options: { timeout } }: CommandArguments): number =>
-  Number(timeout ?? defaultTimeoutSeconds);
+export const followTimeoutSecondsOf = ({ options: { timeout } }: CommandArguments): number =>
+  Number(timeout ?? defaultFollowTimeoutSeconds);
 
 /** Time in ms after which repeated 401 responses can no longer be due to a restart of the server. */
 const loggedOutMs = 30_000;
@@ -62,7 +62,7 @@ export async function followRunToResult(
     lastResponseAt: now,
     refused: null,
   };
-  const parting = await printFollowedRun(session, options, view, (signal) =>
+  const parting = await printRunProgress(session, options, view, (signal) =>
     followRun(session.reader, { runId: options.run.id, signal }),
   );
   const { lines, exitCode } =
@@ -103,7 +103,7 @@ type StopReason = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
  * Prints a followed run after each event. Resolves with null when the run or its events end, or with the lines to print
  * if the client gives up.
  */
-export async function printFollowedRun(
+export async function printRunProgress(
   session: Session,
   { timeout, json }: Pick<FollowOptions, 'timeout' | 'json'>,
   view: FollowedRunState,

@@ -12,8 +12,8 @@ import {
   type FollowOptions,
   followRunToResult,
   printFinishedRun,
-  printFollowedRun,
   printResultLines,
+  printRunProgress,
 } from './follow-run-to-result.ts';
 import type { FollowedRunState } from './followed-run-state.ts';
 
@@ -72,7 +72,7 @@ async function waitForNextStep(
       session.stdout.write(formatJsonLine({ event: 'pendingStep', data: pendingStep }));
     told.as = words;
   };
-  const parting = await printFollowedRun(session, { timeout, json }, view, (signal) =>
+  const parting = await printRunProgress(session, { timeout, json }, view, (signal) =>
     pollForNextStep(session, last, { note, signal }),
   );
   if (parting !== null) {

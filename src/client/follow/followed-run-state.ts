@@ -49,7 +49,7 @@ const wordingAt = ({ run, receivedAt: toldAt }: FollowedRunState, now: number): 
  * Creates the phases to show at `now`. The message of the current phase is replaced if the server is unavailable or the
  * run waits for jobs.
  */
-export function presentFollowedPhases(view: FollowedRunState, now: number): PhasePresentation[] {
+export function presentFollowedRunPhases(view: FollowedRunState, now: number): PhasePresentation[] {
   const { run, lastResponseAt: heardAt } = view;
   if (view.pendingStep) return [];
   const t = wordingAt(view, now);

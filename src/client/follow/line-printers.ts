@@ -8,7 +8,7 @@ import {
   formatProgressNotes,
   formatRunTitle,
   type ProgressPrinter,
-  presentFollowedPhases,
+  presentFollowedRunPhases,
 } from './followed-run-state.ts';
 
 /**
@@ -64,7 +64,7 @@ export class PlainLinePrinter implements ProgressPrinter {
   show(view: FollowedRunState, now: number): void {
     const { state, until, outcome } = view.run;
     if (view.pendingStep) this.#tellNote(view, now);
-    for (const row of presentFollowedPhases(view, now)) {
+    for (const row of presentFollowedRunPhases(view, now)) {
       if (row.mark === 'done') this.#tellOnce(row, now);
       if (row.mark === 'failed') {
         const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';

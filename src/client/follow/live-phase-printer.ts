@@ -8,7 +8,7 @@ import {
   formatProgressNotes,
   formatRunTitle,
   type ProgressPrinter,
-  presentFollowedPhases,
+  presentFollowedRunPhases,
 } from './followed-run-state.ts';
 
 const marks = { done: '✓', now: '●', failed: '✗', ahead: ' ' } as const;
@@ -50,7 +50,7 @@ export class LivePhasePrinter implements ProgressPrinter {
         ? formatJobLines(run.jobs, run.now, width).map((line) => truncateText(line, width))
         : [];
     const lines = [
-      ...this.#rowLines(presentFollowedPhases(view, now), width),
+      ...this.#rowLines(presentFollowedRunPhases(view, now), width),
       ...[...jobs, ...notes].map((text) => ({ text })),
     ];
     this.#draw(run.outcome === null ? this.#fitting(lines) : lines);

@@ -12,10 +12,10 @@ import {
 import { getProductNames } from '../command-line/product-names.ts';
 import { createRequestFailedError, createSession, type Session } from '../connection/create-session.ts';
 import { explainFailedResult } from '../connection/explain-failed-result.ts';
-import { timeoutOption, timeoutSecondsOf } from '../follow/follow-run-to-result.ts';
+import { followTimeoutOption, followTimeoutSecondsOf } from '../follow/follow-run-to-result.ts';
 import { followUpgradePath } from '../follow/follow-upgrade-path.ts';
 import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.ts';
-import type { NotStartedResult } from './choose-start-target.ts';
+import type { NotStartedResult } from './choose-update-target.ts';
 
 /** Time in ms that the server may still need to process a request whose response was lost. */
 const graceMs = 15_000;
@@ -27,7 +27,7 @@ export const createStartOptions = (kind: RunKind, yes: string): OptionTable => (
   force: { instead: 'when-idle', help: 'Stop running jobs' },
   yes: { help: yes },
   'no-follow': { help: `Start the ${kind} without following it` },
-  timeout: timeoutOption,
+  timeout: followTimeoutOption,
   json: {
     help: 'Print one JSON event per line; if the request is refused, print the error as a JSON problem document',
   },
@@ -46,7 +46,7 @@ export interface StartSession extends Session {
 
 /** @throws CommandFailedError if the server address is missing or invalid */
 export function createStartSession(context: CommandContext, kind: RunKind): StartSession {
-  const timeout = timeoutSecondsOf(context.args);
+  const timeout = followTimeoutSecondsOf(context.args);
   const { options } = context.args;
   const order = {
     ...(options['when-idle'] && { when: 'idle' as const }),

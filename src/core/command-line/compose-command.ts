@@ -24,14 +24,14 @@ export const formatComposeCommand = (project: ProjectStartOptions): string =>
     'docker compose',
     ...(project.oldNames?.length ? ['--compatibility'] : []),
     ...(project.name === '' ? [] : [`-p ${project.name}`]),
-    ...listFileFlags(project),
+    ...listProjectFlags(project),
   ].join(' ');
 
 /**
  * Returns `docker compose` if compose finds the project without flags, otherwise the command with the required flags.
  */
 export const formatShortComposeCommand = (project: ProjectStartOptions): string =>
-  listFileFlags(project).length === 0 &&
+  listProjectFlags(project).length === 0 &&
   project.name === defaultName(project.directory) &&
   !project.oldNames?.length
     ? 'docker compose'
@@ -52,7 +52,12 @@ export const formatUpCommand = (project: ProjectStartOptions, services: readonly
  * Omits `-f` for a compose file with a default name and for its override file, because compose finds both without
  * flags.
  */
-export function listFileFlags({ directory, files, envFiles, profiles = [] }: ProjectStartOptions): string[] {
+export function listProjectFlags({
+  directory,
+  files,
+  envFiles,
+  profiles = [],
+}: ProjectStartOptions): string[] {
   const names = files.map((file) => relative(directory, file));
   const [main = '', override = 'compose.override.yaml', ...more] = names;
   const isFound =

@@ -1,10 +1,10 @@
 import type { TextFile } from '../files/text-file.ts';
-import { applyEdits, type TextEdit } from './edit.ts';
+import { applyTextEdits, type TextEdit } from './edit.ts';
 import { createVariableEdit } from './env-file.ts';
 import {
   displayPathOf,
-  type FileListKey,
   findProjectFile,
+  type ProjectFileListKey,
   type ProjectFiles,
   setProjectFile,
 } from './project-files.ts';
@@ -29,7 +29,7 @@ export const createDraft = (files: ProjectFiles): ProjectDraft => ({ files, chan
 /** Applies the edits to the draft. A new file is added to the project's env files. */
 export function applyEditsToDraft(draft: ProjectDraft, edits: readonly TextEdit[]): ProjectDraft {
   return [...Map.groupBy(edits, ({ file }) => file)].reduce((before, [path, own]) => {
-    const text = applyEdits(findProjectFile(before.files, path)?.text ?? '', own);
+    const text = applyTextEdits(findProjectFile(before.files, path)?.text ?? '', own);
     const description = own.map((edit) => describeEdit(before.files, edit)).join('; ');
     return setDraftFileText(before, { path, text }, description);
   }, draft);
@@ -40,7 +40,7 @@ export function setDraftFileText(
   draft: ProjectDraft,
   file: TextFile,
   description: string,
-  list?: FileListKey,
+  list?: ProjectFileListKey,
 ): ProjectDraft {
   const { files, changes } = draft;
   const earlier = changes.find(({ path }) => path === file.path);

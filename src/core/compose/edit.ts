@@ -19,7 +19,7 @@ export interface TextEdit {
   words?: string;
 }
 
-export function createEdit(
+export function createTextEdit(
   file: TextFile,
   { start, end }: Pick<TextEdit, 'start' | 'end'>,
   after: string,
@@ -33,7 +33,7 @@ export function createEdit(
  * Insertions at one position keep their order.
  * @throws UpdateError file-changed if the text has changed since the edits were planned
  */
-export function applyEdits(text: string, edits: readonly TextEdit[]): string {
+export function applyTextEdits(text: string, edits: readonly TextEdit[]): string {
   const sorted = edits.toSorted((a, b) => a.start - b.start || a.end - b.end);
   const parts: string[] = [];
   let done = 0;

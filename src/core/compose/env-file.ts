@@ -1,6 +1,6 @@
 import { UpdateError } from '../errors/update-error.ts';
 import type { TextFile } from '../files/text-file.ts';
-import { createEdit, type TextEdit } from './edit.ts';
+import { createTextEdit, type TextEdit } from './edit.ts';
 import { formatOffsetLocation, type ProjectFiles } from './project-files.ts';
 
 export interface EnvAssignment {
@@ -105,14 +105,14 @@ export function createVariableEdit(
     const last = parseEnvAssignments(file).findLast((each) => each.key === key);
     if (!last) continue;
     const quotes = isPlain ? 0 : last.quote.length;
-    return createEdit(file, { start: last.start - quotes, end: last.end + quotes }, written, key);
+    return createTextEdit(file, { start: last.start - quotes, end: last.end + quotes }, written, key);
   }
   const file = envFiles.at(-1) ?? { path: newEnvFile, text: '' };
   const { text } = file;
   const lineEnd = text[text.lastIndexOf('\n') - 1] === '\r' ? '\r\n' : '\n';
   const isLineStart = text === '' || text === '\ufeff' || text.endsWith('\n');
   const added = `${isLineStart ? '' : lineEnd}${key}=${written}${lineEnd}`;
-  const edit = createEdit(file, { start: text.length, end: text.length }, added, key);
+  const edit = createTextEdit(file, { start: text.length, end: text.length }, added, key);
   return { ...edit, line: edit.line + (isLineStart ? 0 : 1) };
 }
 

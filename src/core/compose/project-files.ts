@@ -30,7 +30,7 @@ export interface ProjectFiles {
 
 const lists = ['composeFiles', 'envFiles', 'linkedFiles', 'linkedEnvFiles'] as const;
 
-export type FileListKey = (typeof lists)[number];
+export type ProjectFileListKey = (typeof lists)[number];
 
 export const projectDirectoryOf = (files: ProjectFiles): string =>
   files.directory ?? dirname(files.composeFiles[0]?.path ?? files.newEnvFile);
@@ -44,7 +44,7 @@ export function displayPathOf(files: ProjectFiles, path: string): string {
   return path.startsWith(`${directory}/`) ? relative(directory, path) : basename(path);
 }
 
-export const findFileListKey = (files: ProjectFiles, path: string): FileListKey | undefined =>
+export const findProjectFileListKey = (files: ProjectFiles, path: string): ProjectFileListKey | undefined =>
   lists.find((list) => files[list]?.some((file) => file.path === path));
 
 export const listProjectFiles = (files: ProjectFiles): TextFile[] =>
@@ -63,9 +63,9 @@ export const findProjectFile = (files: ProjectFiles, path: string): TextFile | u
 export function setProjectFile(
   files: ProjectFiles,
   file: TextFile,
-  list: FileListKey = 'envFiles',
+  list: ProjectFileListKey = 'envFiles',
 ): ProjectFiles {
-  const holder = findFileListKey(files, file.path);
+  const holder = findProjectFileListKey(files, file.path);
   if (holder === undefined) return { ...files, [list]: [...(files[list] ?? []), file] };
   return { ...files, [holder]: files[holder]?.map((old) => (old.path === file.path ? file : old)) };
 }

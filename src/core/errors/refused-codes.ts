@@ -17,7 +17,7 @@ export interface ErrorExplanation {
   advice: string;
 }
 
-export type ErrorCodeRows = Readonly<Record<string, Omit<ErrorExplanation, 'outcome'>>>;
+export type ErrorCodeTable = Readonly<Record<string, Omit<ErrorExplanation, 'outcome'>>>;
 
 /** Codes of runs that were refused before they changed anything. */
 export const refusedCodes = {
@@ -294,4 +294,4 @@ export const refusedCodes = {
     why: 'docker compose needs every file to have the same path inside the container as on the host.',
     advice: 'Mount the compose directory at the same path as on the host.',
   },
-} satisfies ErrorCodeRows;
+} satisfies ErrorCodeTable;

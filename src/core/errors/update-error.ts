@@ -2,7 +2,7 @@ import type { Product } from '../names/product.ts';
 import { stateDirectoryName } from '../names/state-directory-name.ts';
 import { formatAdvice } from './advice.ts';
 import {
-  type ErrorCodeRows,
+  type ErrorCodeTable,
   type ErrorExplanation,
   type FailureOutcome,
   refusedCodes,
@@ -14,7 +14,7 @@ const usageErrors = {
     meaning: 'The command line or the environment contains errors. The updater lists all of them.',
     advice: 'See --help.',
   },
-} satisfies ErrorCodeRows;
+} satisfies ErrorCodeTable;
 
 /** Codes of failed runs. Afterwards, the old version is running. */
 const failures = {
@@ -91,7 +91,7 @@ const failures = {
       'The containers could not be replaced. No container of the new version has started, and the old containers are running again.',
     advice: 'Fix the cause reported in the log, then run {command} again.',
   },
-} satisfies ErrorCodeRows;
+} satisfies ErrorCodeTable;
 
 /** Codes of failed runs that require a person to act. */
 const outages = {
@@ -128,7 +128,7 @@ const outages = {
     why: 'The migrations of the new version may have changed the database, so the old version is not started again without its old data.',
     advice: 'Check the output of {compose} logs app worker.',
   },
-} satisfies ErrorCodeRows;
+} satisfies ErrorCodeTable;
 
 /** Adds the outcome to each explanation. */
 const withOutcome = <K extends string>(

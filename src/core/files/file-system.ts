@@ -113,7 +113,7 @@ export const diskFileSystem: FileSystem = {
   async makeDirectory(path, mode) {
     const first = await mkdir(path, { recursive: true, mode });
     if (first === undefined) return;
-    for (const made of listPathsDownTo(first, path)) await chownLikeDirectory(made);
+    for (const made of listPathsDownTo(first, path)) await chownLikeParentDirectory(made);
   },
 
   async write(path, bytes, owner, mode) {
@@ -123,7 +123,7 @@ export const diskFileSystem: FileSystem = {
       await file.writeFile(bytes);
       const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
-      if (owner === null) await chownLikeDirectory(path);
+      if (owner === null) await chownLikeParentDirectory(path);
       // The access control list is set before the mode, because the mode's group bits are the list's mask. Without the
       // list, these bits would give access to the whole group, or to the users in the directory's default list.
       const lost = owner?.attributes ? await applyAttributes(path, owner.attributes) : [];
@@ -176,7 +176,7 @@ const formatOwner = ({ uid, gid, mode }: FilePermissions): string =>
  * unprivileged user who runs `bump`, or if the owner is not mapped into this container. Does not follow a symbolic
  * link.
  */
-export async function chownLikeDirectory(path: string): Promise<void> {
+export async function chownLikeParentDirectory(path: string): Promise<void> {
   const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
   if (made.uid === around.uid && made.gid === around.gid) return;
   if (findUnmappedOwner(dirname(path)) !== null) return;

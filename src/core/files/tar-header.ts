@@ -36,13 +36,14 @@ export function createTarHeader(
 }
 
 /** Returns the number of zero bytes that fill the last block of an entry of this size. */
-export const tarPaddingOf = (size: number): number => (tarBlockSize - (size % tarBlockSize)) % tarBlockSize;
+export const tarPaddingSizeOf = (size: number): number =>
+  (tarBlockSize - (size % tarBlockSize)) % tarBlockSize;
 
 /** Returns the header, the bytes and the padding of an entry. */
 export const createTarEntry = (name: string, bytes: Buffer, details?: EntryDetails): Buffer[] => [
   createTarHeader(name, bytes.length, details),
   bytes,
-  Buffer.alloc(tarPaddingOf(bytes.length)),
+  Buffer.alloc(tarPaddingSizeOf(bytes.length)),
 ];
 
 /** End marker of a tar archive: two blocks of zeros. */

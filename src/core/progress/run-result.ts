@@ -26,7 +26,7 @@ export const runResultSchema = z.object({
  * Formats the last line of an unsuccessful run (docs/contract.md 6.11): `failed (pull-unknown): nothing was changed,
  * v1.4.2 runs on. Next: Check that …`.
  */
-export function formatLastLine({
+export function formatLastLogLine({
   outcome,
   code,
   message,

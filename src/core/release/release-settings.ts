@@ -43,5 +43,5 @@ export const releaseSettingsSchema = z.array(settingSchema).check(
 export type ReleaseSetting = z.infer<typeof settingSchema>;
 
 /** Describes why a value cannot be written to one line of an env file; null if the value is valid. */
-export const describeSettingMistake = (value: string): string | null =>
+export const describeInvalidSettingValue = (value: string): string | null =>
   value === '' ? 'must not be empty' : (oneLine(4096).safeParse(value).error?.issues[0]?.message ?? null);

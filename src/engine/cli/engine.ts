@@ -7,10 +7,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CancelledError, InterruptedError } from '../../core/cancellation/cancelled.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { EngineApi } from '../engine-api.ts';
-import type { EngineCall, EngineTimeouts } from '../engine-calls.ts';
+import type { EngineOperation, EngineTimeouts } from '../engine-calls.ts';
 import { EngineClient } from '../http/client.ts';
 import { type EngineConnection, parseEngineConnection } from '../http/engine-connection.ts';
-import { createResponseError, EngineError, findEngineError, isBackendMissing } from '../http/engine-error.ts';
+import {
+  createResponseError,
+  EngineError,
+  findEngineError,
+  isProxyBackendUnreachable,
+} from '../http/engine-error.ts';
 import {
   type EngineRequest,
   type EngineResponse,
@@ -166,7 +171,7 @@ export class Engine extends EngineApi {
   }
 
   /** If the engine stops responding, waits for it and repeats the request. */
-  protected override async exchange(call: EngineCall, question: EngineRequest): Promise<EngineResponse> {
+  protected override async exchange(call: EngineOperation, question: EngineRequest): Promise<EngineResponse> {
     const name = requestNameOf(question);
     const { repeat = question.method === 'GET' ? 'failed' : 'lost' } = call;
     let readings = 0;
@@ -175,7 +180,7 @@ export class Engine extends EngineApi {
         const beganAt = performance.now();
         const answer = await super.exchange(call, { ...question, signal: this.aborted });
         logTiming(name, beganAt, `status ${answer.status}`);
-        if (isBackendMissing(answer))
+        if (isProxyBackendUnreachable(answer))
           throw new EngineError('unreachable', createResponseError(name, answer).message);
         this.#noteAnswer();
         readings += 1;

@@ -75,7 +75,7 @@ export function listenForContainerChanges(engine: Engine, about: EngineFilters) 
  * Records which of these containers are being stopped. Only events show this, and the engine continues a stop after its
  * client has disconnected.
  */
-export function watchStops(engine: Engine, ids: readonly string[]) {
+export function watchContainerStops(engine: Engine, ids: readonly string[]) {
   const stopping = new Set<string>();
   const close = followEvents(
     engine,
@@ -97,7 +97,7 @@ export function watchStops(engine: Engine, ids: readonly string[]) {
  * Calls `onStart` for each container that starts, whichever client requested the start. Returns a function that ends
  * the watch.
  */
-export const watchStarts = (
+export const watchContainerStarts = (
   engine: Engine,
   onStart: (id: string, attributes: Readonly<Record<string, string>>) => void,
 ): (() => void) =>

@@ -115,10 +115,10 @@ export async function listProjectContainers(
     own.some((each) => each.id === id && each.name === name && each.status === status),
   );
   const asked = own.flatMap(({ id }) => (same.some((each) => each.id === id) ? [] : [id]));
-  return separateLeftovers([...same, ...(await engine.inspectContainers(asked))]);
+  return separateLeftoverContainers([...same, ...(await engine.inspectContainers(asked))]);
 }
 
-export function separateLeftovers(all: readonly Container[]): ProjectContainers {
+export function separateLeftoverContainers(all: readonly Container[]): ProjectContainers {
   const isLeftover = (container: Container) =>
     isUnstartedWithTemporaryName(container) &&
     all.some(

@@ -5,7 +5,7 @@ import type { Engine } from '../cli/engine.ts';
 import { hasSameImage, isContainerOfImage } from '../comparison/same-image.ts';
 import { canCreateWithAllNetworks } from '../http/api-version.ts';
 import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
-import { findSharedContainer, hasStarted, namespaceModeKeys } from '../objects/container.ts';
+import { findNamespaceContainer, hasStarted, namespaceModeKeys } from '../objects/container.ts';
 import type { Json } from '../objects/json.ts';
 import type { ContainerSnapshot } from './container-snapshot.ts';
 import { copyFilesToContainer } from './helper-container.ts';
@@ -122,7 +122,7 @@ export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, 
   };
   const changed: Json = { ...host };
   for (const key of namespaceModeKeys) {
-    const id = findSharedContainer(host[key]);
+    const id = findNamespaceContainer(host[key]);
     if (id !== null) changed[key] = `container:${successor(id)}`;
   }
   if (Array.isArray(host.VolumesFrom)) {

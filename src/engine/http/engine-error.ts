@@ -75,7 +75,7 @@ export function createResponseError(call: string, answer: { status: number; body
 }
 
 /** Checks whether a response is from a proxy whose backend does not respond. */
-export const isBackendMissing = ({ status, body }: { status: number; body: Buffer }): boolean =>
+export const isProxyBackendUnreachable = ({ status, body }: { status: number; body: Buffer }): boolean =>
   [502, 503, 504].includes(status) && findEngineMessage(body) === null;
 
 /** Returns the engine's message, or the first line of a body that is not from the engine. */

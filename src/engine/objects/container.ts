@@ -283,5 +283,5 @@ export const namespaceModeKeys = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
  * Returns the id or name in a mode such as `container:<id>`, which shares the namespace of that container; null for
  * other modes.
  */
-export const findSharedContainer = (mode: unknown): string | null =>
+export const findNamespaceContainer = (mode: unknown): string | null =>
   /^container:(.+)$/.exec(String(mode))?.[1] ?? null;

@@ -29,7 +29,7 @@ export function toHealthCheck(config: Json, log: unknown) {
 }
 
 /** Formats the first line of a health check's output in parentheses; empty if there is no output. */
-export const formatHealthOutput = (output: string): string =>
+export const formatHealthCheckOutput = (output: string): string =>
   output.trim() && ` (${output.trim().split('\n', 1)[0]?.slice(0, 200)})`;
 
 const linesOf = ({ Output }: Json): string[] =>

@@ -9,7 +9,7 @@ export const isPodman = ({ Components }: Record<string, unknown>): boolean =>
   String(toObject(toList(Components)[0]).Name).startsWith('Podman');
 
 /** Converts Podman's response to `GET /containers/<id>/json` to Docker's values. */
-export function toDockerFormat(raw: Json): Json {
+export function toDockerInspection(raw: Json): Json {
   const [config, host] = [toObject(raw.Config), toObject(raw.HostConfig)];
   const networks = Object.keys(toObject(toObject(raw.NetworkSettings).Networks));
   const unless = (value: unknown, own: string) => (value === own ? '' : value);

@@ -19,7 +19,7 @@ const afterDownload =
  * Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. It is null until
  * all announced layers have a known size, because a small complete layer says nothing about the others.
  */
-export class PullMeter {
+export class PullProgressMeter {
   /** Bytes, keyed by layer id. `total` is null until the layer's size is known. */
   readonly #layers = new Map<string, { done: number; total: number | null }>();
   #percent = 0;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { type EngineCallName, engineCalls } from '../engine-calls.ts';
-import type { CallOptions, EngineFilters } from '../engine-request-sender.ts';
+import { type EngineOperationName, engineCalls } from '../engine-calls.ts';
+import type { EngineFilters, EngineOperationOptions } from '../engine-request-sender.ts';
 import { type EngineError, findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import type { EngineResponse } from '../http/request.ts';
 import { type Json, toObject } from '../objects/json.ts';
@@ -41,8 +41,8 @@ const leaderless =
  */
 async function requestSwarm(
   engine: Engine,
-  name: EngineCallName,
-  options: CallOptions = {},
+  name: EngineOperationName,
+  options: EngineOperationOptions = {},
 ): Promise<EngineResponse> {
   for (const endsAt = performance.now() + leaderlessMs; ; await sleep(pauseMs)) {
     try {
@@ -63,7 +63,7 @@ const isLeaderless = (error: EngineError | null): error is EngineError =>
   error?.code === 'late' ||
   ([500, 503].includes(error?.status ?? 0) && leaderless.test(error?.message ?? ''));
 
-async function get(engine: Engine, name: EngineCallName, filters?: EngineFilters): Promise<unknown> {
+async function get(engine: Engine, name: EngineOperationName, filters?: EngineFilters): Promise<unknown> {
   const { status, body } = await requestSwarm(engine, name, filters && { filters });
   return status === 404 ? null : JSON.parse(body.toString());
 }
@@ -133,7 +133,7 @@ export async function createConfig(engine: Engine, config: ConfigSpec): Promise<
  * If the Swarm config has changed since it was read, returns `moved` and changes nothing.
  * @throws UpdateError engine-unavailable
  */
-export async function relabelConfig(
+export async function updateConfigLabels(
   engine: Engine,
   { id, name, version, data }: SwarmConfig,
   labels: Readonly<Record<string, string>>,
@@ -177,8 +177,8 @@ export async function updateService(
 
 async function write(
   engine: Engine,
-  name: EngineCallName,
-  options: CallOptions,
+  name: EngineOperationName,
+  options: EngineOperationOptions,
 ): Promise<'written' | 'moved'> {
   try {
     await requestSwarm(engine, name, options);

@@ -25,7 +25,7 @@ export function replicaCountOf(spec: Json): number | null {
 }
 export const isJob = (spec: Json): boolean =>
   Object.keys(toObject(spec.Mode)).some((mode) => mode.endsWith('Job'));
-export const constraintsOf = (spec: Json): string[] =>
+export const placementConstraintsOf = (spec: Json): string[] =>
   toStrings(toObject(toObject(spec.TaskTemplate).Placement).Constraints);
 
 export function toSwarmService(raw: Json) {

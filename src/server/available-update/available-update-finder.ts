@@ -7,12 +7,12 @@ import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { NewReleaseSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
 import type { UpdateEventListeners } from '../application/listeners.ts';
 import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
-import type { DeploymentEnvironmentCache } from '../deployment/environment-cache.ts';
+import type { DeploymentCache } from '../deployment/deployment-cache.ts';
 import { ChannelFileReader } from './channel-file-reader.ts';
 import {
   type AvailableUpdateFacts,
-  checkInstallableTarget,
   chooseAvailableUpdate,
+  resolveInstallableTarget,
   resolveRequestedTarget,
   type UpdateTarget,
 } from './choose-update.ts';
@@ -27,7 +27,7 @@ import { StaleTagWatch } from './stale-tag-watch.ts';
 
 interface UpdateFinderContext extends FeedContext {
   engine: EngineApi;
-  place: DeploymentEnvironmentCache;
+  place: DeploymentCache;
   listeners: UpdateEventListeners;
   closing: AbortSignal;
 }
@@ -121,7 +121,7 @@ export class AvailableUpdateFinder {
   /** Returns the target of a requested update, or the reason why it cannot be installed. */
   async resolveDestination(order: CompleteUpdateOrder): Promise<UpdateTarget | { reason: Reason }> {
     const { known } = await this.now();
-    return checkInstallableTarget(resolveRequestedTarget(order, known), known);
+    return resolveInstallableTarget(resolveRequestedTarget(order, known), known);
   }
 
   /**

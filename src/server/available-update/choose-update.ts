@@ -247,7 +247,7 @@ export function resolveFirstUpgradeStep(
 }
 
 /** Adds the signed content to a target. Returns a reason instead if the target is recalled or not verified. */
-export function checkInstallableTarget(
+export function resolveInstallableTarget(
   found: UpdateTarget | { reason: Reason },
   { proofs, notice: word }: Pick<AvailableUpdateFacts, 'proofs' | 'notice'>,
 ): UpdateTarget | { reason: Reason } {

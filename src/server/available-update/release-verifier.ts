@@ -11,7 +11,7 @@ import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
 import {
   type AssetRequestOptions,
   InvalidAssetError,
-  readProof,
+  readProofFiles,
   requireProofAssets,
 } from '../../feed/read-proof.ts';
 import { signerNamesOf, type Trust } from '../../provenance/trust.ts';
@@ -128,7 +128,7 @@ export class ReleaseVerifier {
       if (known !== undefined) return { proof: known, key };
       if (performance.now() < this.#quietUntil)
         return { proof: 'the release feed server is rate-limiting requests', key: null };
-      const [file, bundle] = await readProof(release, asking);
+      const [file, bundle] = await readProofFiles(release, asking);
       const proof = await verifyRelease(
         file ?? new Uint8Array(),
         new TextDecoder().decode(bundle),

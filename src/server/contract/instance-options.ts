@@ -3,7 +3,7 @@ import type { FeedOptions, LogEntry } from '../../feed/create-feed.ts';
 import type { Trust } from '../../provenance/trust.ts';
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
-import type { AutomaticSettingsChange } from './automatic-settings.ts';
+import type { AutomaticUpdateSettingsChange } from './automatic-update-settings.ts';
 import type { TimeWindow } from './time-window.ts';
 
 export type Awaitable<T> = T | Promise<T>;
@@ -144,7 +144,7 @@ export interface InstanceOptions {
    * Initial settings of automatic updates, until an admin changes them. Default: disabled; 02:00 to 05:00 in the
    * server's time zone, every day, minimum age 72 hours, no major versions (docs/server-library.md).
    */
-  automatic?: AutomaticSettingsChange;
+  automatic?: AutomaticUpdateSettingsChange;
   /**
    * Called between two steps of an upgrade path. Return a message to delay the next step: the function is then called
    * again every ten seconds, for up to one hour. Default: no delay.

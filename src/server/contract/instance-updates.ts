@@ -1,7 +1,7 @@
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import type { Channel } from '../../core/release/channel.ts';
 import type { CancelReason, NextRelease, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
-import type { AutomaticSettingsChange } from './automatic-settings.ts';
+import type { AutomaticUpdateSettingsChange } from './automatic-update-settings.ts';
 
 /** Update that the application requests. */
 export interface UpdateOrder {
@@ -86,7 +86,7 @@ export interface InstanceUpdates {
    */
   skip(version: string | null): Promise<Status | null>;
   /** Changes settings of automatic updates. Omitted settings remain unchanged. */
-  setAutomatic(choice: AutomaticSettingsChange): Promise<Status>;
+  setAutomatic(choice: AutomaticUpdateSettingsChange): Promise<Status>;
   /** Returns the last 50 runs including the current run, newest first. */
   history(): Promise<Run[]>;
   /** Returns metrics of the status and the last run in Prometheus' text format, for a route of the application. */

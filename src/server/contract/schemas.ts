@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import { channels, isRequestableTarget } from '../../core/release/channel.ts';
-import { describeSettingMistake } from '../../core/release/release-settings.ts';
+import { describeInvalidSettingValue } from '../../core/release/release-settings.ts';
 import { clockTimePattern, dayNames } from '../../wire/codes.ts';
-import { isTimeZoneName } from './automatic-settings.ts';
+import { isTimeZoneName } from './automatic-update-settings.ts';
 
 /** Descriptions for OpenAPI. This is not zod's global registry, because the application may use zod as well. */
 export const fieldDescriptions = z.registry<{ description: string; examples?: readonly string[] }>();
@@ -24,7 +24,7 @@ const target = z.string().check(
 
 const value = z
   .string()
-  .check(z.refine((it) => describeSettingMistake(it) === null, 'must be one line of text'));
+  .check(z.refine((it) => describeInvalidSettingValue(it) === null, 'must be one line of text'));
 /** Rejects the key `__proto__`, because zod's record would drop it silently. */
 const withoutProto = z.transform((given: Record<string, string>, { issues }) => {
   if (Object.hasOwn(Object(given), '__proto__'))
@@ -38,7 +38,7 @@ const when = describeField(
 );
 const force = describeField(z.optional(z.boolean()), 'Start even if this interrupts running jobs.');
 
-export const updateOrderSchema = z.strictObject({
+export const updateRequestSchema = z.strictObject({
   target: describeField(
     z.optional(target),
     'vX.Y.Z or canary; vX.Y.Z-canary.N is treated as canary. Default: `next` from the status',
@@ -56,7 +56,7 @@ export const updateOrderSchema = z.strictObject({
   ),
 });
 
-export const rollbackOrderSchema = z.strictObject({
+export const rollbackRequestSchema = z.strictObject({
   confirm: describeField(
     z.string(),
     'The version to roll back to; must be the same as `to` in the rollback offer.',
@@ -75,7 +75,7 @@ export const skipRequestSchema = z.strictObject({
 export const clockTimeSchema = z.string().check(z.regex(clockTimePattern, 'must be a time such as 02:00'));
 const timeZone = z.string().check(z.refine(isTimeZoneName, 'must be a time zone such as Europe/Berlin'));
 
-export const automaticFieldSchemas = {
+export const automaticUpdateFieldSchemas = {
   enabled: describeField(z.optional(z.boolean()), 'Whether updates are installed automatically'),
   from: describeField(z.optional(clockTimeSchema), 'Start of the time window in `timeZone`', ['02:00']),
   to: describeField(
@@ -101,6 +101,6 @@ export const automaticFieldSchemas = {
 };
 
 /** Omitted settings remain unchanged. */
-export const automaticSettingsChangeSchema = z.strictObject(automaticFieldSchemas);
+export const automaticUpdateSettingsSchema = z.strictObject(automaticUpdateFieldSchemas);
 
 export const channelRequestSchema = z.strictObject({ channel: z.enum(channels) });

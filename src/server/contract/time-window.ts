@@ -1,5 +1,5 @@
 import { type DayName, dayNames } from '../../wire/codes.ts';
-import { readServerTimeZone } from './automatic-settings.ts';
+import { readServerTimeZone } from './automatic-update-settings.ts';
 
 /** Daily time window. If `from` equals `to`, the window lasts 24 hours. */
 export interface TimeWindow {

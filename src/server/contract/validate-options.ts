@@ -3,11 +3,15 @@ import english from 'zod/v4/locales/en.js';
 import { createProduct, type Product, svcProduct } from '../../core/names/product.ts';
 import { parseEngineConnection } from '../../engine/http/engine-connection.ts';
 import type { LogEntry } from '../../feed/create-feed.ts';
-import { maxNotifyAddresses, notifyAddressDescription, parseNotifyAddress } from '../../notify/address.ts';
+import {
+  maxNotificationAddresses,
+  notificationAddressDescription,
+  parseNotificationAddress,
+} from '../../notify/address.ts';
 import { trustSchema } from '../../provenance/trust-schema.ts';
-import { applyAutomaticDefaults } from './automatic-settings.ts';
+import { applyAutomaticUpdateDefaults } from './automatic-update-settings.ts';
 import type { InstanceOptions, JobQueue, Store } from './instance-options.ts';
-import { automaticSettingsChangeSchema, clockTimeSchema } from './schemas.ts';
+import { automaticUpdateSettingsSchema, clockTimeSchema } from './schemas.ts';
 
 /** Validated options with their defaults. */
 export type ValidatedInstanceOptions = Omit<
@@ -50,7 +54,12 @@ function createOptionsSchema({ name, containerName }: Product) {
   const webAddress = z.url({ protocol: /^https?$/, message: 'must be an http or https address' });
   const address = z
     .string()
-    .check(z.refine((text) => parseNotifyAddress(text) !== null, `must be ${notifyAddressDescription}`));
+    .check(
+      z.refine(
+        (text) => parseNotificationAddress(text) !== null,
+        `must be ${notificationAddressDescription}`,
+      ),
+    );
   const engine = z.string().check(z.refine(isEngineAddress, 'must be unix:///PATH or tcp://HOST:PORT'));
   const container = text(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'must be a container name');
   const path = text(
@@ -89,7 +98,10 @@ function createOptionsSchema({ name, containerName }: Product) {
       z.union([z.boolean(), z.strictObject({ from: clockTimeSchema, to: clockTimeSchema })]),
       false,
     ),
-    automatic: z.pipe(z._default(automaticSettingsChangeSchema, {}), z.transform(applyAutomaticDefaults)),
+    automatic: z.pipe(
+      z._default(automaticUpdateSettingsSchema, {}),
+      z.transform(applyAutomaticUpdateDefaults),
+    ),
     afterStep: createNullableOption(callable<'afterStep'>()),
     buildServers: z._default(callable<'buildServers'>(), () => () => []),
     workers: createNullableOption(z.array(service)),
@@ -99,7 +111,7 @@ function createOptionsSchema({ name, containerName }: Product) {
     registryCredentials: createNullableOption(absolute),
     directories: z._default(z.array(absolute), []),
     path: z._default(path, '/api/v1/instance/update'),
-    notify: z._default(z.array(address).check(z.maxLength(maxNotifyAddresses)), []),
+    notify: z._default(z.array(address).check(z.maxLength(maxNotificationAddresses)), []),
     onEnd: z._default(callable<'onEnd'>(), () => () => {}),
     log: z._default(callable<'log'>(), () => createConsoleLog(name)),
   });

@@ -2,7 +2,7 @@ import type { Run, ToldRun } from '../../wire/status.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
 /** Converts a run to the form used in responses, which includes the server's current time. */
-export const toToldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
+export const addServerTime = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
 
 /** Time in ms without an event after which the server sends a comment, so that proxies keep the connection open. */
 export const keepAliveIntervalMs = 15_000;
@@ -122,7 +122,7 @@ class UnseenEvents {
 
   #tell(run: Run): string {
     this.#told = run;
-    return formatEvent('run', this.isOver ? `${run.id}:end` : this.#id(), toToldRun(run));
+    return formatEvent('run', this.isOver ? `${run.id}:end` : this.#id(), addServerTime(run));
   }
 
   #id(): string {

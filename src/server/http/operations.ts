@@ -3,11 +3,11 @@ import { updateTargetOf } from '../../core/release/channel.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import {
-  automaticSettingsChangeSchema,
+  automaticUpdateSettingsSchema,
   channelRequestSchema,
-  rollbackOrderSchema,
+  rollbackRequestSchema,
   skipRequestSchema,
-  updateOrderSchema,
+  updateRequestSchema,
 } from '../contract/schemas.ts';
 import {
   createJsonContent,
@@ -19,10 +19,10 @@ import {
   type LibraryOperation,
 } from './endpoint.ts';
 import {
+  addServerTime,
   createEventStream,
   hasReceivedLastEvent,
   isEventStreamRequested,
-  toToldRun,
 } from './event-stream.ts';
 import { commonResponseHeaders, createJsonResponse, createRetryLaterError, ProblemError } from './problem.ts';
 import { readJsonBody } from './read-json-body.ts';
@@ -58,7 +58,7 @@ function createLibraryEndpoint<Said, Result>({ ask, told, ...endpoint }: Library
 
 const requireStartedRun = (begun: { run: Run } | { reason: Reason | CancelReason }): object => {
   if ('reason' in begun) throw new ProblemError(409, begun.reason.message, begun);
-  return toToldRun(begun.run);
+  return addServerTime(begun.run);
 };
 const returnUnchanged = (result: object): object => result;
 
@@ -118,7 +118,7 @@ const update = createLibraryEndpoint({
   summary: 'Start an update',
   body: {
     name: 'Start',
-    schema: updateOrderSchema,
+    schema: updateRequestSchema,
     description:
       'Without a body, the update installs `next` from the status. `when: "idle"` and `force: true` cannot be combined.',
   },
@@ -135,7 +135,7 @@ const toUpdateOptions = ({
   target,
   allSteps = false,
   settings,
-}: Omit<z.infer<typeof updateOrderSchema>, 'when' | 'force'>): Omit<
+}: Omit<z.infer<typeof updateRequestSchema>, 'when' | 'force'>): Omit<
   CompleteUpdateOrder,
   'when' | 'force' | 'by'
 > => ({
@@ -193,7 +193,8 @@ const getProgress: Endpoint = {
   answer: async ({ service, streams }, { headers, url }) => {
     const record = await service.findRunRecord();
     if (!record) throw new ProblemError(404, 'There has been no update yet.');
-    if (!isEventStreamRequested(headers.get('accept'))) return createJsonResponse(200, toToldRun(record.run));
+    if (!isEventStreamRequested(headers.get('accept')))
+      return createJsonResponse(200, addServerTime(record.run));
     // A page that cannot set the header uses the query parameter instead.
     const lastEventId = headers.get('last-event-id') ?? new URL(url).searchParams.get('lastEventId');
     // An EventSource reconnects until it receives status 204.
@@ -269,7 +270,7 @@ const rollback = createLibraryEndpoint({
   summary: 'Roll back to the version before the last update and restore its data',
   body: {
     name: 'Rollback',
-    schema: rollbackOrderSchema,
+    schema: rollbackRequestSchema,
     description: '`when: "idle"` and `force: true` cannot be combined.',
     missing: 'The body must contain `confirm`: the version to roll back to.',
   },
@@ -334,7 +335,7 @@ const setAutomatic = createLibraryEndpoint({
   summary: 'Configure automatic updates',
   body: {
     name: 'AutomaticChoice',
-    schema: automaticSettingsChangeSchema,
+    schema: automaticUpdateSettingsSchema,
     missing: 'The body must contain the settings to change.',
   },
   success: 'The status with the new settings.',

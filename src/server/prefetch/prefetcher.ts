@@ -2,7 +2,7 @@ import { EngineError } from '../../engine/http/engine-error.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import type { Prefetch } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
-import { checkInstallableTarget, type UpdateTarget } from '../available-update/choose-update.ts';
+import { resolveInstallableTarget, type UpdateTarget } from '../available-update/choose-update.ts';
 import { isInTimeWindow } from '../contract/time-window.ts';
 import { DeploymentNotFoundError } from '../deployment/deployment-not-found-error.ts';
 import type { Deployment } from '../deployment/read-deployment.ts';
@@ -16,7 +16,7 @@ import {
   prefetchAttemptsLabel,
 } from '../deployment/updater-container.ts';
 import { ensureUpdaterImage } from '../run/launch/launch-updater.ts';
-import { buildTargetOptions } from '../run/launch/target-options.ts';
+import { createUpdaterTargetOptions } from '../run/launch/target-options.ts';
 import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
 import { createRun, RunRecord } from '../run/run-record.ts';
 import { followRunLog } from '../run/track/follow-run-log.ts';
@@ -101,7 +101,7 @@ export class Prefetcher implements RepeatedCheck {
     const { known, offer } = await offers.now(last);
     const { next, updateAvailable } = offer;
     if (known.checkedAt === null || (next !== null && !updateAvailable)) return null;
-    const found = next && checkInstallableTarget({ to: next.version }, known);
+    const found = next && resolveInstallableTarget({ to: next.version }, known);
     const release = found === null || 'reason' in found ? null : found;
     return { release, checkedAt: known.checkedAt.getTime() };
   }
@@ -122,7 +122,7 @@ export class Prefetcher implements RepeatedCheck {
     const record = new RunRecord(createRun(origin));
     await ensureUpdaterImage(record, { ...this.#parts, signal: closing });
     const services = await chooseUpdatedServices(engine, home, settings);
-    const command = ['fetch', ...(await buildTargetOptions(destination, engine))] as const;
+    const command = ['fetch', ...(await createUpdaterTargetOptions(destination, engine))] as const;
     const spec = buildAdditionalUpdaterSpec('prefetch', home, settings, {
       command,
       services,

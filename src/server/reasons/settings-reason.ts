@@ -8,7 +8,7 @@ export class UnknownSettingError extends TypeError {}
  * Returns why a release cannot be installed with these settings; null if it can be installed.
  * @throws UnknownSettingError
  */
-export function findSettingsReason(
+export function findSettingsBlockingReason(
   version: string,
   settings: readonly NewReleaseSetting[],
   given: Readonly<Record<string, string>> = {},

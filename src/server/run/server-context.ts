@@ -3,7 +3,7 @@ import type { UpdateEventListeners } from '../application/listeners.ts';
 import type { QueuePauser } from '../application/queue-pauser.ts';
 import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
-import type { DeploymentEnvironmentCache } from '../deployment/environment-cache.ts';
+import type { DeploymentCache } from '../deployment/deployment-cache.ts';
 import type { StateStore } from '../store/state-store.ts';
 
 /** Dependencies of all parts of a server. */
@@ -14,7 +14,7 @@ export interface ServerContext {
   ledger: StateStore;
   hold: QueuePauser;
   listeners: UpdateEventListeners;
-  place: DeploymentEnvironmentCache;
+  place: DeploymentCache;
   /** Aborted when the server closes. All work ends, but a paused queue stays paused. */
   closing: AbortSignal;
 }

@@ -17,7 +17,7 @@ export class UnavailableError extends Error {
  * Turns errors of the application or the engine into UnavailableError, so that clients try again. Throws all other
  * errors unchanged.
  */
-export function throwUnavailableError(error: unknown): never {
+export function rethrowAsUnavailable(error: unknown): never {
   if (!(error instanceof ApplicationError) && !(error instanceof EngineError)) throw error;
   throw new UnavailableError('The server cannot process the request right now.', { cause: error });
 }

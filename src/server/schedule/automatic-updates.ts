@@ -2,10 +2,10 @@ import { automaticCaller } from '../../wire/codes.ts';
 import type { NextRelease } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
 import {
-  type AutomaticSettings,
-  type AutomaticSettingsChange,
+  type AutomaticUpdateSettings,
+  type AutomaticUpdateSettingsChange,
   omitUndefinedSettings,
-} from '../contract/automatic-settings.ts';
+} from '../contract/automatic-update-settings.ts';
 import type { RunStarter } from '../run/request/run-starter.ts';
 import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
 import { decideAutomaticUpdate, isTimeWindowOver } from './decide-automatic-update.ts';
@@ -20,7 +20,7 @@ export class AutomaticUpdates implements RepeatedCheck {
   readonly #parts: ServerContextWithRuns;
   readonly #starter: RunStarter;
   /** Last settings read from the store or written to it; used if the store fails. */
-  #settings: AutomaticSettings;
+  #settings: AutomaticUpdateSettings;
   #failure = '';
 
   constructor(parts: ServerContextWithRuns, starter: RunStarter) {
@@ -30,7 +30,7 @@ export class AutomaticUpdates implements RepeatedCheck {
     this.pauseMs = parts.timing.automatic;
   }
 
-  async readSettings(): Promise<AutomaticSettings> {
+  async readSettings(): Promise<AutomaticUpdateSettings> {
     const { ledger, settings } = this.#parts;
     // If the store fails, the last known settings are used. The status reports the failure in another field.
     const stored = await ledger.read('automatic').catch(() => this.#settings);
@@ -39,7 +39,7 @@ export class AutomaticUpdates implements RepeatedCheck {
   }
 
   /** @throws ApplicationError if the store fails */
-  async changeSettings(choice: AutomaticSettingsChange): Promise<void> {
+  async changeSettings(choice: AutomaticUpdateSettingsChange): Promise<void> {
     const { ledger, settings } = this.#parts;
     const changed = await ledger.edit('automatic', (now) => ({
       ...(now ?? settings.automatic),
@@ -83,7 +83,7 @@ export class AutomaticUpdates implements RepeatedCheck {
    * in progress.
    * @throws ApplicationError if the store fails
    */
-  async #findDue(settings: AutomaticSettings): Promise<NextRelease | null> {
+  async #findDue(settings: AutomaticUpdateSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
     const { nextAt, blockedBy } = decideAutomaticUpdate({ settings, offer, known, past, now: Date.now() });

@@ -3,11 +3,11 @@ import { findMissingSettingsReason } from '../../wire/derived/missing-settings.t
 import type { Automatic, BlockedBy, NextRelease, Run } from '../../wire/status.ts';
 import type { AvailableUpdate, AvailableUpdateFacts } from '../available-update/choose-update.ts';
 import type { PublisherNotice } from '../available-update/publisher-notice.ts';
-import type { AutomaticSettings } from '../contract/automatic-settings.ts';
+import type { AutomaticUpdateSettings } from '../contract/automatic-update-settings.ts';
 import { generateTimeWindows, type TimeWindowOccurrence } from '../contract/time-window.ts';
 
 export interface AutomaticUpdateFacts {
-  settings: AutomaticSettings;
+  settings: AutomaticUpdateSettings;
   offer: AvailableUpdate;
   known: Pick<AvailableUpdateFacts, 'releases' | 'notice'>;
   /** All runs including the current one, newest first. */
@@ -44,7 +44,7 @@ export function decideAutomaticUpdate(facts: AutomaticUpdateFacts): Decision {
 /** Whether the time window of a run is over or was moved, or automatic updates were turned off. */
 export function isTimeWindowOver(
   { startedAt }: Pick<Run, 'startedAt'>,
-  settings: AutomaticSettings,
+  settings: AutomaticUpdateSettings,
   now: number,
 ): boolean {
   // An invalid start time in a stored run becomes 0, so that the window counts as over.

@@ -2,8 +2,8 @@ import * as z from 'zod/mini';
 import { channelFileSchema } from '../../provenance/channel-file.ts';
 import { parseRun } from '../../wire/api-client/parse-responses.ts';
 import type { Run } from '../../wire/status.ts';
-import { applyAutomaticDefaults } from '../contract/automatic-settings.ts';
-import { automaticFieldSchemas } from '../contract/schemas.ts';
+import { applyAutomaticUpdateDefaults } from '../contract/automatic-update-settings.ts';
+import { automaticUpdateFieldSchemas } from '../contract/schemas.ts';
 
 /** A stored run is parsed like a run in a response, because older servers write fewer fields and newer servers more. */
 const runSchema = z.pipe(
@@ -60,8 +60,8 @@ export type StagedRollout = z.infer<typeof stagedRolloutSchema>;
 
 /** Fills in defaults for missing settings. */
 export const storedAutomaticSettingsSchema = z.pipe(
-  z.object(automaticFieldSchemas),
-  z.transform(applyAutomaticDefaults),
+  z.object(automaticUpdateFieldSchemas),
+  z.transform(applyAutomaticUpdateDefaults),
 );
 
 /** Most recent server process of each container. */

@@ -14,7 +14,10 @@ import type {
 } from '../../wire/status.ts';
 import { UpdateEventListeners } from '../application/listeners.ts';
 import { emptyPublisherNotice } from '../available-update/publisher-notice.ts';
-import { type AutomaticSettingsChange, applyAutomaticDefaults } from '../contract/automatic-settings.ts';
+import {
+  type AutomaticUpdateSettingsChange,
+  applyAutomaticUpdateDefaults,
+} from '../contract/automatic-update-settings.ts';
 import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import { filterRunningJobs, findAwaitedJobs, findBlockingReason } from '../reasons/find-blocking-reason.ts';
 import {
@@ -24,7 +27,7 @@ import {
   noRestorePointReason,
   notRunningReason,
 } from '../reasons/run-reasons.ts';
-import { findSettingsReason } from '../reasons/settings-reason.ts';
+import { findSettingsBlockingReason } from '../reasons/settings-reason.ts';
 import { createRun, isLaunchState, RunRecord } from '../run/run-record.ts';
 import type { UpdateApi } from '../run/update-api.ts';
 import { decideAutomaticUpdate } from '../schedule/decide-automatic-update.ts';
@@ -129,7 +132,7 @@ export class ScriptedService implements UpdateApi {
     const { reason, jobs } = this.#admit(order);
     if (reason) return { reason };
     const next = completeNextRelease(this.#pieces.next);
-    const missing = findSettingsReason(next?.version ?? '', next?.settings ?? [], order.settings);
+    const missing = findSettingsBlockingReason(next?.version ?? '', next?.settings ?? [], order.settings);
     if (missing) return { reason: missing };
     const upgradePath = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
     const named = target === 'canary' ? null : target;
@@ -210,8 +213,8 @@ export class ScriptedService implements UpdateApi {
     return this.status();
   }
 
-  async setAutomatic(choice: AutomaticSettingsChange): Promise<Status> {
-    const settings = applyAutomaticDefaults({ ...this.#pieces.automatic, ...choice });
+  async setAutomatic(choice: AutomaticUpdateSettingsChange): Promise<Status> {
+    const settings = applyAutomaticUpdateDefaults({ ...this.#pieces.automatic, ...choice });
     const upToDate = { code: 'none', message: '' } as const;
     const offer = { ...this.#pieces, next: null, upToDate, updateAvailable: false };
     const known = { releases: null, notice: emptyPublisherNotice };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
-import { formatLastLine } from '../../core/progress/run-result.ts';
+import { formatLastLogLine } from '../../core/progress/run-result.ts';
 import { isSuccessfulOutcome, type PhaseName } from '../../wire/codes.ts';
 import { isTooLateToCancel } from '../../wire/derived/phase-rows.ts';
 import { isLaunchState, type RunRecord } from '../run/run-record.ts';
@@ -91,7 +91,7 @@ function finish(end: ScriptedEnd, record: RunRecord, stage: SimulationContext): 
     return;
   }
   if (cause !== null) say({ level: 'error', phase, message: cause }, record, stage);
-  const line = isGood ? message : formatLastLine({ outcome, code, message, advice });
+  const line = isGood ? message : formatLastLogLine({ outcome, code, message, advice });
   say({ level: isGood ? 'info' : 'error', phase: 'done', message: line }, record, stage);
 }
 

@@ -14,7 +14,7 @@ import {
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { TextFile } from '../../core/files/text-file.ts';
 import {
-  checkFilePermissions,
+  checkReplacementPermissions,
   requireWritableDirectories,
 } from '../../core/files/transaction/check-replaceable-files.ts';
 import { replaceFiles } from '../../core/files/transaction/replace-files.ts';
@@ -24,9 +24,9 @@ import { bumpDirectoryOf, readBumpProject } from '../compose/bump/read-bump-proj
 import { formatFileDifference } from '../run/log/difference.ts';
 import type { Log } from '../run/log/run-log.ts';
 import { type CommandLine, missingServiceMessage } from '../run/options/command-line.ts';
-import { addFileSettings } from '../run/options/settings-file.ts';
+import { addSettingsFromFile } from '../run/options/settings-file.ts';
 import { type BumpOptions, bumpOptionsOf } from '../run/options/update-options.ts';
-import { createPendingError, hasMixedVersions, readPendingJournal } from '../run/state/journal.ts';
+import { createUnfinishedRunError, hasMixedVersions, readUnfinishedJournal } from '../run/state/journal.ts';
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /**
@@ -37,7 +37,7 @@ import { stateDirectoryOf } from '../run/state/state-directory.ts';
 export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
   const given = bumpOptionsOf(line);
   if (given.services.length > 0 && given.files.length > 0) return given;
-  const options = bumpOptionsOf(await addFileSettings(line, bumpDirectoryOf(given), log));
+  const options = bumpOptionsOf(await addSettingsFromFile(line, bumpDirectoryOf(given), log));
   if (options.services.length === 0) throw new UpdateError('usage', missingServiceMessage);
   return options;
 }
@@ -64,7 +64,7 @@ export async function bumpVersionPins(
     );
     const { draft, edits } = await planBump(project, engine, options, log);
     const paths = draft.changes.map(({ path }) => path);
-    for (const warning of await checkFilePermissions(paths)) log.warn(warning);
+    for (const warning of await checkReplacementPermissions(paths)) log.warn(warning);
     if (options.dryRun || paths.length === 0) {
       for (const change of draft.changes) {
         for (const line of formatFileDifference(displayPathOf(project, change.path), change, project))
@@ -116,7 +116,7 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
  * @throws UpdateError journal-pending
  */
 async function requireNoUnfinishedUpdate(directory: string): Promise<void> {
-  const journal = await readPendingJournal(stateDirectoryOf(directory));
+  const journal = await readUnfinishedJournal(stateDirectoryOf(directory));
   if (journal === null || !hasMixedVersions(journal)) return;
-  throw createPendingError(journal);
+  throw createUnfinishedRunError(journal);
 }

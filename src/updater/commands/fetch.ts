@@ -6,7 +6,7 @@ import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
 import { formatSeconds } from '../run/log/format-values.ts';
 import { logSuccess, type RunOutcome } from '../run/log/run-outcome.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { planWithoutLock } from './show-plan.ts';
+import { planUpdateWithoutLock } from './show-plan.ts';
 
 /**
  * Pulls all images of an update, after the same checks as the update. Takes no lock, writes no files, and moves no tag
@@ -17,7 +17,7 @@ export async function fetchImages(
   instance: FoundInstance,
   soFar: ProjectRunState,
 ): Promise<RunOutcome> {
-  const { plan, plannedModel: early } = await planWithoutLock(context, instance, soFar);
+  const { plan, plannedModel: early } = await planUpdateWithoutLock(context, instance, soFar);
   const prepared = await runPullPhase(context, plan, { earlyModel: early, journal: null });
   const to = newVersionNameOf(prepared);
   const took = formatSeconds(performance.now() - context.beganAt);

@@ -15,7 +15,7 @@ import { logFailure, logLastLine, toRunOutcome } from '../run/log/run-outcome.ts
 import { type CommandLine, parseCommandLine, UsageError } from '../run/options/command-line.ts';
 import { explainErrorCode } from '../run/options/explain-error-code.ts';
 import type { UpdaterCommand } from '../run/options/option-table.ts';
-import { addSetFileValues } from '../run/options/set-file-values.ts';
+import { addValuesFromSetFile } from '../run/options/set-file-values.ts';
 import { logFormatOf, updateOptionsOf } from '../run/options/update-options.ts';
 import { formatUsage } from '../run/options/usage.ts';
 import type { CrashReporter, InitialRunContext } from '../run/run-context.ts';
@@ -59,7 +59,7 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(argv: readonly string[]): Promise<number> {
   let line: CommandLine;
   try {
-    line = await addSetFileValues(parseCommandLine(argv, process.env), process.stdin.isTTY);
+    line = await addValuesFromSetFile(parseCommandLine(argv, process.env), process.stdin.isTTY);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const log = new Log(createOutputSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));

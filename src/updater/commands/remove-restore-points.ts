@@ -7,7 +7,7 @@ import { resolveRestorePointsDirectory } from '../data/restore-point.ts';
 import { formatCount } from '../run/log/format-values.ts';
 import type { RunOutcome } from '../run/log/run-outcome.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { createPendingError, readPendingJournal } from '../run/state/journal.ts';
+import { createUnfinishedRunError, readUnfinishedJournal } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
 import { removeReserveFiles } from '../run/state/reserve.ts';
 
@@ -22,8 +22,8 @@ export async function removeRestorePoints(
 ): Promise<RunOutcome> {
   const lock = await takeLock({ engine, log }, own, place.mountedAt);
   soFar.lock = lock;
-  const pending = await readPendingJournal(lock.state);
-  if (pending?.point) throw createPendingError(pending);
+  const pending = await readUnfinishedJournal(lock.state);
+  if (pending?.point) throw createUnfinishedRunError(pending);
   const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
   await linkProjectPaths(project, paths, log);
   const directory = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);

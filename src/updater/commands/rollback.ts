@@ -10,7 +10,7 @@ import {
 import { inspectInstallation } from '../compose/inspect/inspect-installation.ts';
 import type { Installation } from '../compose/inspect/installation.ts';
 import { formatRunningVersion } from '../compose/inspect/log-installation.ts';
-import { listProjectPaths } from '../compose/inspect/project-files/read-project.ts';
+import { listProjectFilePaths } from '../compose/inspect/project-files/read-project.ts';
 import { ComposeRun } from '../compose/loop/compose-run.ts';
 import { checkJournalFiles, checkJournalProject } from '../compose/recovery/check-journal.ts';
 import { relocateFileRecord } from '../compose/recovery/gather-previous-run.ts';
@@ -19,16 +19,16 @@ import { recoverPreviousRun } from '../compose/recovery/recover-previous-run.ts'
 import { beginRollbackWithData, checkRestorePoint } from '../compose/rollback/restore-data.ts';
 import { saveDataBeforeRollback } from '../compose/save/save-data.ts';
 import { requireSpaceToRestore } from '../data/copies/copy-mounts.ts';
+import type { PlannedRestorePoint } from '../data/copies/estimate-restore-point.ts';
 import { findUsableRestorePoint, type RestorePointRecord } from '../data/copies/restore-point-record.ts';
-import type { PlannedRestorePoint } from '../data/copies/survey-restore-point.ts';
 import type { DataContext } from '../data/data-context.ts';
 import { findRollbackObstacles } from '../data/find-rollback-obstacles.ts';
 import {
   findRestorePoints,
   formatRestorePointTime,
   type RestorePointOwner,
+  type RestorePointRecordData,
   resolveRestorePointsDirectory,
-  type SavedRestorePoint,
 } from '../data/restore-point.ts';
 import { isSharedHostDirectory } from '../data/selection/choose-mounts.ts';
 import { logDryRunResult } from '../run/last-lines.ts';
@@ -40,12 +40,12 @@ import { rollbackOptionsOf } from '../run/options/update-options.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { rollBack, runSteps } from '../run/run-steps.ts';
 import {
-  createPendingError,
-  emptyJournal,
+  createUnfinishedRunError,
   hasMixedVersions,
+  initialJournalFields,
   Journal,
   type JournalData,
-  readPendingJournal,
+  readUnfinishedJournal,
 } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
 import { containerRecordOf, type Rollout } from '../run/state/rollout.ts';
@@ -62,19 +62,19 @@ export async function rollBackProject(
   const { yes, discardCurrent } = rollbackOptionsOf(line);
   const { mountedAt } = instance.location;
   await requireTrustedStateDirectory(mountedAt);
-  const pending = await readPendingJournal(stateDirectoryOf(mountedAt));
+  const pending = await readUnfinishedJournal(stateDirectoryOf(mountedAt));
   if (pending !== null && hasMixedVersions(pending) && !yes) {
-    throw createPendingError(pending);
+    throw createUnfinishedRunError(pending);
   }
   if (!yes) return showRollback(context, await planRollback(context, instance, soFar, true), discardCurrent);
   const lock = await takeLock(context, instance.own, mountedAt);
   soFar.lock = lock;
   const earlier = await recoverPreviousRun(context, { instance, lock }, soFar);
   if (earlier.kind === 'ended') return earlier.ending;
-  if (earlier.kind === 'resume') throw createPendingError(earlier.run.journal.data);
+  if (earlier.kind === 'resume') throw createUnfinishedRunError(earlier.run.journal.data);
   const found = await planRollback(context, instance, soFar, !discardCurrent);
   const journal = new Journal(lock, {
-    ...emptyJournal,
+    ...initialJournalFields,
     run: formatRunName(context.startedAt),
     containerId: instance.own.id,
     attempt: 1,
@@ -138,7 +138,7 @@ async function planRollback(
   log.addMaskRules(() => buildRequestMaskRules(back.blueprints.map(({ config }) => ({ body: config }))));
   checkJournalProject(back, instance, instance.composed);
   const files = await Promise.all(back.files.map((each) => relocateFileRecord(each, back)));
-  if (files.length > 0) checkJournalFiles(back, await listProjectPaths(project, paths), at.mountedAt);
+  if (files.length > 0) checkJournalFiles(back, await listProjectFilePaths(project, paths), at.mountedAt);
   const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
   const images = await engine.inspectImages(ids);
   const reasons = findRollbackObstacles(back, point.services, {
@@ -174,7 +174,7 @@ async function planRollback(
   };
 }
 
-async function findEditedFiles(hashes: SavedRestorePoint['fileHashes']): Promise<string[]> {
+async function findEditedFiles(hashes: RestorePointRecordData['fileHashes']): Promise<string[]> {
   const now = await Promise.all(hashes.map(({ path }) => readFileHash(diskFileSystem, path)));
   return hashes.filter(({ sha256 }, at) => now[at] !== sha256).map(({ path }) => path);
 }

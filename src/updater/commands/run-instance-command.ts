@@ -17,10 +17,10 @@ import { logLastLine, type RunOutcome } from '../run/log/run-outcome.ts';
 import type { CommandLine } from '../run/options/command-line.ts';
 import { runAndLogOutcome } from '../run/run-and-log-outcome.ts';
 import type { InitialRunContext, RunContext } from '../run/run-context.ts';
-import { isPending, type JournalData, readJournal } from '../run/state/journal.ts';
+import { isRunUnfinished, type JournalData, readJournal } from '../run/state/journal.ts';
 import { removeOwnLock } from '../run/state/lock.ts';
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
-import { shouldUpdateStack } from '../swarm/index.ts';
+import { shouldFallBackToStack } from '../swarm/index.ts';
 
 export interface InstanceCommand {
   /** A `look` command, such as `plan` or `fetch`, needs no clean-up, because it takes no lock and writes no journal. */
@@ -45,7 +45,7 @@ export async function runInstanceCommand(given: InitialRunContext, story: Instan
   const { options } = given;
   if (onStack && options.stack.name !== null) return onStack(given);
   const [search] = await Promise.allSettled([findInstance(given)]);
-  if (onStack && search.status === 'rejected' && (await shouldUpdateStack(given, search.reason)))
+  if (onStack && search.status === 'rejected' && (await shouldFallBackToStack(given, search.reason)))
     return onStack(given);
   const soFar = createProjectRunState();
   try {
@@ -79,7 +79,7 @@ async function onProject(
     const journal = await readOwnJournal(instance);
     if (
       journal?.state.at === 'ended' &&
-      !(journal.state.ending.outcome === 'crashed' && isPending(journal))
+      !(journal.state.ending.outcome === 'crashed' && isRunUnfinished(journal))
     ) {
       await removeOwnLock(instance.location.mountedAt, instance.own);
       given.notifier.addresses = [];

@@ -26,7 +26,7 @@ import { joinWithAnd } from '../run/log/format-values.ts';
 import type { RunOutcome } from '../run/log/run-outcome.ts';
 import type { CommandLine } from '../run/options/command-line.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { formatPendingMessage, readPendingJournal } from '../run/state/journal.ts';
+import { formatUnfinishedRunMessage, readUnfinishedJournal } from '../run/state/journal.ts';
 import { findLockHolder, type LockHolder } from '../run/state/lock.ts';
 import {
   requireFileModeSupport,
@@ -41,7 +41,7 @@ export async function showPlan(
   soFar: ProjectRunState,
   line: CommandLine,
 ): Promise<RunOutcome> {
-  const { plan, plannedModel: early } = await planWithoutLock(context, instance, soFar);
+  const { plan, plannedModel: early } = await planUpdateWithoutLock(context, instance, soFar);
   const { installation, updates } = plan;
   const { engine, log } = context;
   const proposal = context.options.data.restorePoint
@@ -122,7 +122,7 @@ export async function requirePublishedImages(
 }
 
 /** Plans `update` without taking the lock. If an update is already running, only logs a warning. */
-export async function planWithoutLock(
+export async function planUpdateWithoutLock(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
@@ -132,10 +132,10 @@ export async function planWithoutLock(
   await requireFileModeSupport(mountedAt);
   await requireTrustedStateDirectory(mountedAt);
   const holder = await findRunningLockHolder(engine, mountedAt);
-  const pending = await readPendingJournal(stateDirectoryOf(mountedAt));
+  const pending = await readUnfinishedJournal(stateDirectoryOf(mountedAt));
   // While an update holds the lock, its journal looks like that of an interrupted update.
   if (pending && !holder)
-    log.warn(`${formatPendingMessage(pending)}; the next update resumes or undoes it first`);
+    log.warn(`${formatUnfinishedRunMessage(pending)}; the next update resumes or undoes it first`);
   if (holder)
     log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
   // Inspecting the data would stop an earlier updater's leftover containers, which are in use if that updater is still

@@ -10,8 +10,8 @@ import { readRecalls } from '../run/release/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { createInterruptionPredicate } from '../run/state/interruption-predicate.ts';
 import {
-  emptyJournal,
-  isPending,
+  initialJournalFields,
+  isRunUnfinished,
   Journal,
   type JournalData,
   nextAttemptFieldsOf,
@@ -25,7 +25,7 @@ import { inspectInstallation } from './inspect/inspect-installation.ts';
 import { logInstallation } from './inspect/log-installation.ts';
 import { ComposeRun } from './loop/compose-run.ts';
 import { listPlannedUpdates } from './plan/plan-update.ts';
-import type { Plan } from './plan/prepared-plan.ts';
+import type { ProjectUpdatePlan } from './plan/prepared-plan.ts';
 import { createPlan } from './prepare/create-plan.ts';
 import { BackgroundPull } from './pull/background-pull.ts';
 import { readPreviousTags } from './pull/local-tags.ts';
@@ -87,7 +87,11 @@ export async function inspectAndPlan(
   instance: FoundInstance,
   soFar: ProjectRunState,
   { containers, leftovers, earlier, backgroundPull }: PlanningInput,
-): Promise<{ plan: Plan; plannedModel: Promise<ComposeModel | null>; hostCheck: Promise<void> }> {
+): Promise<{
+  plan: ProjectUpdatePlan;
+  plannedModel: Promise<ComposeModel | null>;
+  hostCheck: Promise<void>;
+}> {
   requireNoUnrelatedContainers(containers, instance, context.options, earlier);
   const expected = await readExpectedDigests(context.options, instance.platform);
   const recalls = await readRecalls(context);
@@ -114,15 +118,15 @@ export async function inspectAndPlan(
 async function beginJournal(
   { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: LockedInstance,
-  { installation, updates, from }: Plan,
+  { installation, updates, from }: ProjectUpdatePlan,
   before: { earlier: JournalData | null; leftovers: readonly Container[]; backgroundPull: BackgroundPull },
 ): Promise<Journal> {
   const { earlier, leftovers, backgroundPull } = before;
   const interrupted = createInterruptionPredicate(earlier, leftovers);
   const isNew = await backgroundPull.references();
-  const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === own.id;
+  const isAgain = earlier !== null && isRunUnfinished(earlier) && earlier.containerId === own.id;
   const journal = new Journal(lock, {
-    ...emptyJournal,
+    ...initialJournalFields,
     run: formatRunName(startedAt),
     containerId: own.id,
     ...(isAgain ? nextAttemptFieldsOf(earlier) : { attempt: 1 }),

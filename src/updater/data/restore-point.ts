@@ -89,7 +89,7 @@ const restorePointRecordSchema = z.strictObject({
 });
 
 /** Record of a restore point. The restore point's directory also contains the copies of the data. */
-export interface SavedRestorePoint extends z.infer<typeof restorePointRecordSchema> {}
+export interface RestorePointRecordData extends z.infer<typeof restorePointRecordSchema> {}
 
 const recordName = 'point.json';
 /**
@@ -171,8 +171,8 @@ function ignoreExistingDirectory(error: NodeJS.ErrnoException): false {
 /** Writes and syncs the record. @throws UpdateError save-failed */
 export async function writeRestorePointRecord(
   { directory }: RestorePointLocation,
-  point: SavedRestorePoint,
-): Promise<SavedRestorePoint> {
+  point: RestorePointRecordData,
+): Promise<RestorePointRecordData> {
   const path = join(directory, recordName);
   try {
     const record = JSON.stringify({ sha256: checksumOf(point), point }, null, 1);
@@ -198,7 +198,9 @@ async function requireRootOwnedLocation({
  * Reads the record of a restore point; null if there is no record. @throws UpdateError restore-point-damaged,
  * restore-point-unreadable, unexpected-file
  */
-export async function readRestorePointRecord(place: RestorePointLocation): Promise<SavedRestorePoint | null> {
+export async function readRestorePointRecord(
+  place: RestorePointLocation,
+): Promise<RestorePointRecordData | null> {
   const path = join(place.directory, recordName);
   const record = await readRecordText(place, path).catch((cause) => {
     if (cause instanceof UpdateError) throw cause;
@@ -250,8 +252,8 @@ function parseIntactRecord(record: string): unknown {
 
 /** Whether the copy of the data is complete. Its hashes may not have been computed yet. */
 export const isCompleteRestorePoint = (
-  point: SavedRestorePoint,
-): point is SavedRestorePoint & { at: string } => point.at !== null;
+  point: RestorePointRecordData,
+): point is RestorePointRecordData & { at: string } => point.at !== null;
 
 /** Lists the project's restore points, newest first. Ignores restore points of other projects in the same directory. */
 export async function findRestorePoints(
@@ -296,7 +298,7 @@ export const markRestorePointUsed = ({ directory }: RestorePointLocation): Promi
 export const isUsedRestorePoint = ({ directory }: RestorePointLocation): Promise<boolean> =>
   isExistingPath(join(directory, usedName));
 
-export const restorePointLogFieldsOf = ({ at, version, bytes, downtimeSeconds }: SavedRestorePoint) => ({
+export const restorePointLogFieldsOf = ({ at, version, bytes, downtimeSeconds }: RestorePointRecordData) => ({
   at,
   version,
   bytes,
@@ -312,11 +314,11 @@ export const formatRestorePoint = ({
   kind,
   version,
   at,
-}: Pick<SavedRestorePoint, 'kind' | 'version' | 'at'>): string => {
+}: Pick<RestorePointRecordData, 'kind' | 'version' | 'at'>): string => {
   const what = kind === 'current' ? 'the pre-rollback data' : 'the restore point';
   return at === null ? what : `${what} of ${version}, saved at ${formatRestorePointTime({ at })}`;
 };
 
 /** Example: `2026-11-21 10:42:15 UTC`. */
-export const formatRestorePointTime = ({ at }: Pick<SavedRestorePoint, 'at'>): string =>
+export const formatRestorePointTime = ({ at }: Pick<RestorePointRecordData, 'at'>): string =>
   `${(at ?? '').slice(0, 19).replace('T', ' ')} UTC`;

@@ -1,7 +1,7 @@
 import type { Pin } from '../../core/compose/pins/pin.ts';
 import {
   createDowngradeError,
-  createPinMismatchError,
+  createFloatingTagMismatchError,
   createUnversionedPinError,
   createUnversionedTargetError,
   createVariantMismatchError,
@@ -15,7 +15,7 @@ import type { TagUpdateResult } from '../../core/release/plan-tag-update.ts';
 import type { PlannedTarget, ReleaseTarget, Target } from '../../core/release/target.ts';
 import type { Image } from '../../engine/objects/container.ts';
 import { versionLabel } from '../../engine/objects/labels.ts';
-import type { ReleaseRequest } from '../run/options/update-options.ts';
+import type { TargetOption } from '../run/options/update-options.ts';
 
 export interface ServiceUpdate {
   service: string;
@@ -75,7 +75,7 @@ interface PinnedServices {
 export function planRelease<I extends InstalledRelease>(
   installation: I,
   pinned: PinnedServices,
-  { target: asked }: ReleaseRequest,
+  { target: asked }: TargetOption,
 ): ReleasePlan & { installation: I } {
   const { runningVersion } = installation;
   const { from } = pinned;
@@ -115,7 +115,7 @@ function planTarget(
     return { ...asked, tag: `${asked.lead ?? ''}${prefix}${asked.version}${asked.suffix ?? ''}` };
   if (asked?.kind === 'unversioned') throw createUnversionedTargetError(pins, asked.tag);
   if (asked?.kind === 'word' && !isPinnedToFloatingTag(app, asked.tag))
-    throw createPinMismatchError(app, asked.tag);
+    throw createFloatingTagMismatchError(app, asked.tag);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
   if (pinned?.tag.kind !== 'release') return defaultTarget;
   const message = `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.location.description}`;
@@ -186,7 +186,7 @@ export const labeledVersionOf = ({ trustsLabel }: ServiceUpdate, image: Image | 
  * Checks whether the version label contradicts the tag, such as `12.5.0` and `31`. Usually, such a label is inherited
  * from the base image, so all releases of the product have it.
  */
-export function hasInheritedVersion(tag: PinTag, labels: Readonly<Record<string, string>>): boolean {
+export function hasInheritedVersionLabel(tag: PinTag, labels: Readonly<Record<string, string>>): boolean {
   const version = parseVersionLabel(labels[versionLabel]);
   return isNumberedTag(tag) && version !== null && compareSharedVersionNumbers(version, tag.version) !== 0;
 }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { CancelledError } from '../../core/cancellation/cancelled.ts';
 import { promptForLine } from '../../core/command-line/prompt-for-line.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
-import { describeSettingMistake } from '../../core/release/release-settings.ts';
+import { describeInvalidSettingValue } from '../../core/release/release-settings.ts';
 import type { RunContext } from './run-context.ts';
 
 /** Time limit in ms for typing a value. A restarted container may have a terminal that nobody is watching. */
@@ -23,7 +23,7 @@ export async function promptForSettingValues(
     const terminal = { stdin, stderr: process.stderr, signal };
     const value = given ?? (await promptForLine(`Value of ${name} (not shown): `, terminal, true));
     if (cancellation.signal.aborted) throw new CancelledError();
-    const mistake = describeSettingMistake(value);
+    const mistake = describeInvalidSettingValue(value);
     if (mistake !== null) throw new UpdateError('settings-invalid', `the value of ${name} ${mistake}`);
     log.addMaskRules(() => ({ secrets: [{ key: 'SECRET', value }] }));
     values.set(name, value);

@@ -100,7 +100,10 @@ async function close(engine: Engine, { found, record }: StackRunProgress, ending
  * Checks whether to update a stack instead of a compose project. Queries the engine only if no project was found.
  * @param error - error from the search for a compose project
  */
-export async function shouldUpdateStack({ engine, options }: RunContext, error: unknown): Promise<boolean> {
+export async function shouldFallBackToStack(
+  { engine, options }: RunContext,
+  error: unknown,
+): Promise<boolean> {
   const isNone = error instanceof UpdateError && ['not-compose', 'not-mounted'].includes(error.code);
   if (!isNone || options.project !== null || options.container !== null) return false;
   try {

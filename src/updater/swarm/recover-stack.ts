@@ -5,23 +5,23 @@ import type { InitialRunContext, RunContext } from '../run/run-context.ts';
 import { runSteps } from '../run/run-steps.ts';
 import type { RecoveryResult } from '../run/run-update.ts';
 import { runOutcomeOf, unfinishedStateOf } from '../run/state/run-state.ts';
-import { type FoundStack, fetchStackState, inspectStack } from './plan/inspect-stack.ts';
+import { fetchStackState, type InspectedStack, inspectStack } from './plan/inspect-stack.ts';
 import { removePullServices } from './pull/pull-stack.ts';
 import { planStackRecovery, type SpecInheritance, specInheritanceOf } from './record/plan-stack-recovery.ts';
 import {
-  awaitInactiveHolder,
   type FoundStackRecord,
   readStackRecord,
-  recordedPhaseOf,
   StackRecord,
+  stackRunPhaseOf,
+  waitUntilRecordHolderInactive,
 } from './record/stack-record.ts';
 import { StackRun } from './rollout/stack-run.ts';
 import { restoreStackFiles } from './rollout/write-stack-files.ts';
-import { serviceUpdateMaskRulesOf } from './services/service-mask-rules.ts';
+import { buildServiceUpdateMaskRules } from './services/service-mask-rules.ts';
 
 /** State of a run so far, for its last log line and its cleanup. */
 export interface StackRunProgress {
-  found: FoundStack | null;
+  found: InspectedStack | null;
   facts: OutcomeFacts;
   /** Record of this run or, until that record is created, the record taken over from the previous run. */
   record: StackRecord | null;
@@ -30,7 +30,7 @@ export interface StackRunProgress {
 }
 
 export interface StackUpdateInput {
-  found: FoundStack;
+  found: InspectedStack;
   /** Record of the previous run, which this run's record replaces. */
   previousRecord: FoundStackRecord | null;
   inherits: SpecInheritance;
@@ -54,7 +54,7 @@ export async function recoverStackRun(
   const step = planStackRecovery(ended, { holder: who.holder, services: chosen.services }, options);
   if (ended === null || step.kind === 'none') return settled();
   const { data, labels } = ended;
-  log.addMaskRules(() => serviceUpdateMaskRulesOf(data.moves));
+  log.addMaskRules(() => buildServiceUpdateMaskRules(data.moves));
   const story = describePreviousRun(ended);
   switch (step.kind) {
     case 'repeat':
@@ -104,7 +104,7 @@ function describePreviousRun({ data, labels }: FoundStackRecord): string {
   const name = `the run ${data.run} (${data.from} → ${data.to})`;
   const ending = runOutcomeOf(labels.state);
   const during =
-    unfinishedStateOf(labels.state) === null ? '' : ` during the ${recordedPhaseOf(labels)} phase`;
+    unfinishedStateOf(labels.state) === null ? '' : ` during the ${stackRunPhaseOf(labels)} phase`;
   return ending
     ? `${name} ended with the outcome ${ending.outcome}${during}`
     : `${name} was interrupted${during}`;
@@ -116,7 +116,7 @@ function describePreviousRun({ data, labels }: FoundStackRecord): string {
  */
 async function awaitPreviousRun(
   { engine, log }: RunContext,
-  { who }: FoundStack,
+  { who }: InspectedStack,
   found: FoundStackRecord | null,
 ): Promise<FoundStackRecord | null> {
   if (found === null) return found;
@@ -128,5 +128,5 @@ async function awaitPreviousRun(
     if (!other || !isUp(other)) return found;
   }
   log.info(`the run ${run} has locked the stack; waiting up to 45 s to see whether it is still active`);
-  return awaitInactiveHolder(engine, found);
+  return waitUntilRecordHolderInactive(engine, found);
 }

@@ -7,9 +7,9 @@ import { inspectStack } from './plan/inspect-stack.ts';
 import { planServiceUpdates } from './plan/plan-service-updates.ts';
 import { describeServiceUpdate, planStackUpdate } from './plan/plan-stack.ts';
 import { planStackRecovery } from './record/plan-stack-recovery.ts';
-import { readStackRecord, recordedPhaseOf } from './record/stack-record.ts';
+import { readStackRecord, stackRunPhaseOf } from './record/stack-record.ts';
 import { listEligibleNodes, requireUpdatableServices } from './services/choose-stack.ts';
-import { describeOverriddenSettings, hasOverlappingTasks, isActiveNode } from './services/specs.ts';
+import { describeOverriddenUpdateConfig, hasOverlappingTasks, isActiveNode } from './services/specs.ts';
 
 /**
  * Logs the changes that `update` would make, and returns the exit code. Changes nothing, pulls no images and takes no
@@ -23,7 +23,7 @@ export async function showStackPlan(given: InitialRunContext): Promise<number> {
   const isOpen = earlier !== null && earlier.labels.state.at !== 'ended';
   if (isOpen)
     log.warn(
-      `the run ${earlier.data.run} is in progress or was interrupted during the ${recordedPhaseOf(earlier.labels)} phase; the next update resumes or undoes it first`,
+      `the run ${earlier.data.run} is in progress or was interrupted during the ${stackRunPhaseOf(earlier.labels)} phase; the next update resumes or undoes it first`,
     );
   requireUpdatableServices(chosen, found, { isOurs: isOpen });
   log.enterPhase('plan');
@@ -36,7 +36,7 @@ export async function showStackPlan(given: InitialRunContext): Promise<number> {
   log.info(`${from} → ${to}`);
   for (const move of moves) {
     log.info(describeServiceUpdate(chosen.name, move));
-    const aside = describeOverriddenSettings(move.wanted);
+    const aside = describeOverriddenUpdateConfig(move.wanted);
     if (aside.length > 0)
       log.info(
         `while ${move.name} is being updated, ${joinWithAnd(aside)}; the original settings will be restored afterwards`,

@@ -1,6 +1,6 @@
 import type { ButtonAction, Presentation } from '../../presentation/presentation-parts.ts';
 import type { UpdateRequestBody } from '../../wire/api-client/update-api-client.ts';
-import { findMissingSettings } from '../../wire/derived/missing-settings.ts';
+import { listMissingSettings } from '../../wire/derived/missing-settings.ts';
 import type { Run } from '../../wire/status.ts';
 import { copyText } from '../dom/copy-text.ts';
 import { patchChildren } from '../dom/patch-children.ts';
@@ -11,7 +11,7 @@ import { findPendingStep, findReloadRunId, findRunInProgress, isRollbackRun } fr
 import { storeReloadHandover } from '../model/storage.ts';
 import { getTexts } from '../texts.ts';
 import type { DialogContext, DialogState } from '../views/components.ts';
-import { renderDialogContent, toConfirmationPresentation } from '../views/dialog-content.ts';
+import { applyConfirmation, renderDialogContent } from '../views/dialog-content.ts';
 import { renderHistorySection } from '../views/history-section.ts';
 import { ScreenReaderAnnouncer } from './announcer.ts';
 import { dialogStyleSheet } from './styles.ts';
@@ -117,7 +117,7 @@ export class SvcUpdateDialog extends UpdateElement {
       this.#local = { ...this.#local, isConfirming: false, report: undefined, copied: undefined };
     const { state } = this.store;
     const context = this.#context();
-    const shown = toConfirmationPresentation(presentation, context);
+    const shown = applyConfirmation(presentation, context);
     const { heading, announcement = heading, isUrgent = false } = shown;
     patchChildren(this.#content, [
       renderDialogContent(shown, { closing: closeLabelOf(state), close: () => this.close() }, context),
@@ -233,7 +233,7 @@ export class SvcUpdateDialog extends UpdateElement {
   #start(order: UpdateRequestBody): void {
     const { values } = this.#local;
     const listed = this.store.state.status?.next?.settings ?? [];
-    const [lacking] = findMissingSettings(listed, values);
+    const [lacking] = listMissingSettings(listed, values);
     if (lacking) {
       this.#set({ lacking: lacking.name, isConfirming: false });
       this.#content.querySelector<HTMLElement>('[aria-invalid]')?.focus();

@@ -6,7 +6,7 @@ import { type ReloadHandover, takeReloadHandover } from '../model/storage.ts';
 import { getTexts } from '../texts.ts';
 import { openUpdateDialog } from './dialog.ts';
 import { noticeStyleSheet } from './styles.ts';
-import { Toast } from './toast.ts';
+import { SuccessToast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 
 /** Data stored before the reload: undefined until it is read, null if there is none or a notice has taken it. */
@@ -15,7 +15,7 @@ let handover: ReloadHandover | null | undefined;
 /** `<svc-update-notice>`: shows the running version and, to admins, an update button. */
 export class SvcUpdateNotice extends UpdateElement {
   readonly #bar = document.createElement('span');
-  readonly #toast = new Toast(() => this.#closeToast());
+  readonly #toast = new SuccessToast(() => this.#closeToast());
   /** Version in the first response. It is used as the page's version if the page does not specify one. */
   #firstVersion: string | null = null;
   #handover: ReloadHandover | null = null;

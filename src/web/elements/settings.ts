@@ -1,4 +1,4 @@
-import { formatAutomaticSettings } from '../../presentation/present-status.ts';
+import { formatAutomaticUpdateSettings } from '../../presentation/present-status.ts';
 import { joinSentences } from '../../presentation/texts-and-formats.ts';
 import type { UserStatus } from '../../wire/api-client/parse-responses.ts';
 import type { RequestResult } from '../../wire/api-client/request-result.ts';
@@ -6,7 +6,7 @@ import type { Automatic, Status } from '../../wire/status.ts';
 import { patchChildren } from '../dom/patch-children.ts';
 import { h } from '../dom/vnode.ts';
 import { createAutomaticSettingsBody, type SettingsDraft, savedSettingsOf } from '../model/settings-draft.ts';
-import { renderAutomaticFieldset, renderChannelFieldset } from '../views/settings-form.ts';
+import { renderAutomaticUpdatesFieldset, renderChannelFieldset } from '../views/settings-form.ts';
 import { formStyleSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
 
@@ -47,7 +47,7 @@ export class SvcUpdateSettings extends UpdateElement {
     patchChildren(this.#form, [
       renderChannelFieldset(t),
       automatic &&
-        renderAutomaticFieldset(
+        renderAutomaticUpdatesFieldset(
           automatic,
           { isEnabled: chosen.enabled === true, isChanged: Object.keys(automaticDraft).length > 0 },
           t,
@@ -119,7 +119,7 @@ export class SvcUpdateSettings extends UpdateElement {
     const t = this.wording;
     return joinSentences(
       t.saved(t.channelName(status.channel)),
-      automatic && formatAutomaticSettings(automatic, t),
+      automatic && formatAutomaticUpdateSettings(automatic, t),
     );
   }
 }

@@ -13,7 +13,7 @@ import { isRollbackRun } from '../model/selectors.ts';
 import { renderMessageBox, renderPageLink } from '../views/components.ts';
 
 /** Message about a successful update. As a popover, it appears above the page wherever the notice is placed. */
-export class Toast {
+export class SuccessToast {
   readonly element = document.createElement('div');
   readonly #close: () => void;
 

@@ -133,7 +133,7 @@ export function reducePageState(state: PageState, action: PageAction, at: PageTi
       // A start request remains pending even if the dialog is closed and opened again.
       return {
         ...state,
-        start: isStartPending(state) ? state.start : null,
+        start: isStartRequestPending(state) ? state.start : null,
         rollback: null,
         cancelProblem: null,
       };
@@ -171,7 +171,7 @@ function applyStatus(state: PageState, status: Status | UserStatus, at: PageTime
 }
 
 /** While a start or rollback request is pending, no button may send another request. */
-export const isStartPending = ({ start }: PageState): boolean => start?.kind === 'pressed';
+export const isStartRequestPending = ({ start }: PageState): boolean => start?.kind === 'pressed';
 export const isRunInProgress = (run: Run | null | undefined): run is Run & { outcome: null } =>
   run?.outcome === null;
 const countQueuedJobs = (jobs: readonly BlockingJob[] = []): number =>

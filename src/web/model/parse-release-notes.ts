@@ -156,7 +156,7 @@ const lineLength = 56;
 /**
  * Returns the blocks that fit on the given number of lines; the last block may be shortened. Null if all blocks fit.
  */
-export function truncateBlocks(blocks: readonly NotesBlock[], lines: number): NotesBlock[] | null {
+export function truncateNotesBlocks(blocks: readonly NotesBlock[], lines: number): NotesBlock[] | null {
   const kept: NotesBlock[] = [];
   let left = lines;
   for (const block of blocks) {

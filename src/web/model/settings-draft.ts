@@ -1,4 +1,4 @@
-import type { AutomaticSettingsRequestBody } from '../../wire/api-client/update-api-client.ts';
+import type { AutomaticUpdatesRequestBody } from '../../wire/api-client/update-api-client.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
 
 /** Values in the settings form, as typed by the user. */
@@ -23,7 +23,7 @@ export function createAutomaticSettingsBody({
   channel: _,
   age,
   ...rest
-}: SettingsDraft): AutomaticSettingsRequestBody {
+}: SettingsDraft): AutomaticUpdatesRequestBody {
   const hours = age === undefined ? {} : { minAgeHours: Math.round(Number(age) * 24) };
   return { ...rest, ...hours };
 }

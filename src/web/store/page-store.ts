@@ -2,7 +2,7 @@ import type { Problem, UserStatus } from '../../wire/api-client/parse-responses.
 import type { RequestResult } from '../../wire/api-client/request-result.ts';
 import { followRun } from '../../wire/api-client/run-follow-events.ts';
 import {
-  type AutomaticSettingsRequestBody,
+  type AutomaticUpdatesRequestBody,
   type RollbackRequestBody,
   UpdateApiClient,
   type UpdateRequestBody,
@@ -183,7 +183,7 @@ export class PageStore {
     return this.#told(await this.#reader.setChannel(channel));
   }
 
-  async setAutomatic(choice: AutomaticSettingsRequestBody): Promise<RequestResult<Status | UserStatus>> {
+  async setAutomatic(choice: AutomaticUpdatesRequestBody): Promise<RequestResult<Status | UserStatus>> {
     return this.#told(await this.#reader.setAutomatic(choice));
   }
 

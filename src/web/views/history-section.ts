@@ -1,7 +1,7 @@
 import {
   formatDowntime,
   formatOutcome,
-  isSuccessfulRun,
+  isSuccessfulOrCancelledRun,
   listOutdatedBuildServers,
 } from '../../presentation/present-result.ts';
 import { createRollbackButton, presentBuildServers } from '../../presentation/present-status.ts';
@@ -10,7 +10,7 @@ import { automaticCaller } from '../../wire/codes.ts';
 import { findRollbackableRun } from '../../wire/derived/rollbackable-run.ts';
 import type { Run } from '../../wire/status.ts';
 import { h, type VNode, type VNodeChild } from '../dom/vnode.ts';
-import { isStartPending, type PageState } from '../model/page-state.ts';
+import { isStartRequestPending, type PageState } from '../model/page-state.ts';
 import { type DialogContext, renderPageLink, renderUserAction } from './components.ts';
 import { renderPresentationPart } from './dialog-content.ts';
 
@@ -29,7 +29,9 @@ export function renderHistorySection(state: PageState, context: DialogContext): 
   const outdated = listOutdatedBuildServers(status);
   const servers = presentBuildServers(outdated, t);
   const point =
-    rollback || isUpdating || isStartPending(state) ? null : findRollbackableRun(history ?? [])?.restorePoint;
+    rollback || isUpdating || isStartRequestPending(state)
+      ? null
+      : findRollbackableRun(history ?? [])?.restorePoint;
   const downtime = last && formatDowntime(last, t);
   const versions = last && t.versions(last.from, last.to) + (downtime && `, ${downtime}`);
   const summary = joinFacts(
@@ -69,7 +71,7 @@ function renderRunRow(run: Run, t: TextsAndFormats): VNode {
     { key: id },
     h('td', t.date(startedAt)),
     h('td', t.versions(from, to)),
-    h('td', { class: isSuccessfulRun(run) ? 'ok' : 'bad' }, formatOutcome(run, t)),
+    h('td', { class: isSuccessfulOrCancelledRun(run) ? 'ok' : 'bad' }, formatOutcome(run, t)),
     h('td', formatDowntime(run, t) || '–'),
     h('td', by === automaticCaller ? t.automatically : (by ?? t.startedManually)),
   );

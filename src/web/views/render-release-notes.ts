@@ -4,7 +4,7 @@ import {
   type NotesBlock,
   type NotesInline,
   parseReleaseNotes,
-  truncateBlocks,
+  truncateNotesBlocks,
 } from '../model/parse-release-notes.ts';
 import type { DialogContext } from './components.ts';
 
@@ -26,7 +26,7 @@ export function renderReleaseNotes(
     const version: NotesInline = { kind: 'text', text: release.version };
     return [{ kind: 'heading', isVersion: true, inside: [version] }, ...blocks];
   });
-  const first = context.local.isUnfolded ? null : truncateBlocks(all, shownLines);
+  const first = context.local.isUnfolded ? null : truncateNotesBlocks(all, shownLines);
   return h(
     'div',
     { key: 'notes', class: 'notes' },

@@ -1,5 +1,5 @@
 import type { Channel } from '../../core/release/channel.ts';
-import { formatAutomaticSettings } from '../../presentation/present-status.ts';
+import { formatAutomaticUpdateSettings } from '../../presentation/present-status.ts';
 import type { TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import { dayNames } from '../../wire/codes.ts';
 import type { Automatic } from '../../wire/status.ts';
@@ -28,7 +28,7 @@ export function renderChannelFieldset(t: TextsAndFormats): VNode {
  * @param isEnabled - whether automatic updates are enabled in the form
  * @param isChanged - whether the form has unsaved changes
  */
-export function renderAutomaticFieldset(
+export function renderAutomaticUpdatesFieldset(
   automatic: Automatic,
   { isEnabled, isChanged }: { isEnabled: boolean; isChanged: boolean },
   t: TextsAndFormats,
@@ -43,7 +43,7 @@ export function renderAutomaticFieldset(
       h('span', t.automaticEnabledAbout),
     ),
     isEnabled && renderScheduleFields(t),
-    h('p.muted', isChanged ? t.unsavedChanges : formatAutomaticSettings(automatic, t)),
+    h('p.muted', isChanged ? t.unsavedChanges : formatAutomaticUpdateSettings(automatic, t)),
   );
 }
 

@@ -1,4 +1,4 @@
-import { isSuccessfulRun } from '../../presentation/present-result.ts';
+import { isSuccessfulOrCancelledRun } from '../../presentation/present-result.ts';
 import type { TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
@@ -26,6 +26,6 @@ export function formatTabTitle(
   if (watched === null || watched.outcome === null || dismissed.has(watched.id) || isUneventfulRun(watched))
     return null;
   if (watched.outcome === 'updated') return version === null ? null : t.titleUpdated(version, t.product);
-  if (isSuccessfulRun(watched)) return null;
+  if (isSuccessfulOrCancelledRun(watched)) return null;
   return isRollbackRun(watched) ? t.titleRollbackFailed(t.product) : t.titleFailed(t.product);
 }

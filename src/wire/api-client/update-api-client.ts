@@ -48,7 +48,7 @@ export interface UpdateRequestBody {
 }
 
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
-export type AutomaticSettingsRequestBody = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
+export type AutomaticUpdatesRequestBody = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
 export interface RollbackRequestBody extends Omit<UpdateRequestBody, 'target' | 'allSteps' | 'settings'> {
   /** Version to roll back to. Must equal `to` of the rollback offer. */
@@ -123,7 +123,7 @@ export class UpdateApiClient {
 
   /** Returns a 400 problem if a setting is invalid, such as an unknown time zone. */
   setAutomatic(
-    choice: AutomaticSettingsRequestBody,
+    choice: AutomaticUpdatesRequestBody,
     { signal }: Waiting = {},
   ): Promise<RequestResult<Status | UserStatus>> {
     return this.#change(parseStatus, { method: 'PUT', path: '/automatic', body: choice, signal });

@@ -3,7 +3,7 @@ import type { NewReleaseSetting } from '../status.ts';
 type Given = Readonly<Record<string, string>>;
 
 /** Returns the settings that need a value before the update can start. */
-export const findMissingSettings = (
+export const listMissingSettings = (
   settings: readonly NewReleaseSetting[],
   given: Given = {},
 ): NewReleaseSetting[] =>
@@ -18,7 +18,7 @@ export function findMissingSettingsReason(
   settings: readonly NewReleaseSetting[],
   given: Given = {},
 ) {
-  const names = findMissingSettings(settings, given).map(({ name }) => name);
+  const names = listMissingSettings(settings, given).map(({ name }) => name);
   const message = `${version} needs a value for ${names.join(', ')}`;
   return names.length === 0 ? null : ({ code: 'settings-missing', message } as const);
 }

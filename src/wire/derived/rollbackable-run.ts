@@ -18,6 +18,6 @@ export function findRollbackableRun(past: readonly Run[]): RollbackableRun | nul
 const changing: readonly Run['outcome'][] = ['updated', 'broken', 'crashed'];
 
 /** Returns the downtime while the last restore point was saved; null if unknown. @param past - runs, newest first */
-export const findSaveDowntimeSeconds = (past: readonly Run[]): number | null =>
+export const findDataSavingDowntimeSeconds = (past: readonly Run[]): number | null =>
   past.find(({ restorePoint }) => restorePoint !== null && restorePoint.downtimeSeconds !== null)
     ?.restorePoint?.downtimeSeconds ?? null;

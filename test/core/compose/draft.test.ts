@@ -9,7 +9,7 @@ import {
   setDraftVariable,
 } from '../../../src/core/compose/draft.ts';
 import type { TextEdit } from '../../../src/core/compose/edit.ts';
-import type { FileListKey, ProjectFiles } from '../../../src/core/compose/project-files.ts';
+import type { ProjectFileListKey, ProjectFiles } from '../../../src/core/compose/project-files.ts';
 import { at, composeText, projectFiles } from '../../build-plan.ts';
 
 const compose = composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc-worker:v1.0.1' });
@@ -70,7 +70,7 @@ describe('applyEditsToDraft', () => {
 });
 
 describe('setDraftFileText', () => {
-  it.each<[string, string, FileListKey | undefined, number, string | null]>([
+  it.each<[string, string, ProjectFileListKey | undefined, number, string | null]>([
     ['a compose file stays one', 'compose.yaml', 'linkedFiles', 0, compose],
     ['a new file is an env file', 'more.env', undefined, 1, null],
     ['a new file goes where it is said to', 'compose.cluster.yaml', 'linkedFiles', 2, null],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { applyEdits, type TextEdit } from '../../../src/core/compose/edit.ts';
+import { applyTextEdits, type TextEdit } from '../../../src/core/compose/edit.ts';
 
 const edit = (start: number, before: string, after: string): TextEdit => ({
   file: '/srv/.env',
@@ -19,7 +19,7 @@ describe('applyEdits', () => {
     ['abc', [edit(0, 'ab', 'x'), edit(2, 'c', 'y')], 'xy'],
     ['', [edit(0, '', 'x')], 'x'],
   ])('changes %j with the edits %j', (text, edits, after) => {
-    expect(applyEdits(text, edits)).toBe(after);
+    expect(applyTextEdits(text, edits)).toBe(after);
   });
 
   it('rejects edits of a text that was changed after planning', () => {
@@ -27,12 +27,12 @@ describe('applyEdits', () => {
       code: 'file-changed',
       message: '.env line 1 was changed after the update was planned',
     });
-    expect(() => applyEdits('abc', [edit(1, 'x', 'y')])).toThrow(changed);
-    expect(() => applyEdits('ab', [edit(1, 'bc', 'y')])).toThrow(changed);
-    expect(() => applyEdits('ab', [edit(3, '', 'y')])).toThrow(changed);
+    expect(() => applyTextEdits('abc', [edit(1, 'x', 'y')])).toThrow(changed);
+    expect(() => applyTextEdits('ab', [edit(1, 'bc', 'y')])).toThrow(changed);
+    expect(() => applyTextEdits('ab', [edit(3, '', 'y')])).toThrow(changed);
   });
 
   it('rejects overlapping edits', () => {
-    expect(() => applyEdits('abcd', [edit(0, 'abc', 'x'), edit(2, 'cd', 'y')])).toThrow(RangeError);
+    expect(() => applyTextEdits('abcd', [edit(0, 'abc', 'x'), edit(2, 'cd', 'y')])).toThrow(RangeError);
   });
 });

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { applyEdits } from '../../../src/core/compose/edit.ts';
+import { applyTextEdits } from '../../../src/core/compose/edit.ts';
 import { createVariableEdit, parseEnvAssignments } from '../../../src/core/compose/env-file.ts';
 import { lineNumberOf } from '../../../src/core/compose/project-files.ts';
 import { createSourceMappedText, splitIntoSourceSegments } from '../../../src/core/compose/source-map.ts';
@@ -11,7 +11,7 @@ const project = (text: string) => ({ envFiles: [file(text)], newEnvFile: '/srv/s
 const value = (text: string, key: string) => createVariableLookup([file(text)])(key)?.text ?? null;
 const set = (text: string, key = 'V', to = 'v2') => {
   const edit = createVariableEdit(project(text), key, to);
-  return { after: applyEdits(text, [edit]), line: edit.line };
+  return { after: applyTextEdits(text, [edit]), line: edit.line };
 };
 
 describe('the parser of env files', () => {

@@ -21,7 +21,7 @@ import {
   unreadableAclPlaceholder,
 } from '../../../src/core/files/attributes.ts';
 import { diskFileSystem } from '../../../src/core/files/file-system.ts';
-import { checkFilePermissions } from '../../../src/core/files/transaction/check-replaceable-files.ts';
+import { checkReplacementPermissions } from '../../../src/core/files/transaction/check-replaceable-files.ts';
 import { replaceFiles, restoreFiles } from '../../../src/core/files/transaction/replace-files.ts';
 
 const kernel = vi.hoisted(() => ({ says: null as number | null }));
@@ -88,7 +88,7 @@ describe("a file system that is identified by the kernel's number (linux/magic.h
     ['NFS', 0x6969, { onSmb: false, noModes: false }],
   ])('is classified by whether it stores and shows permissions: %s', async (_, type, expected) => {
     kernel.says = type;
-    const warnings = await checkFilePermissions([file]);
+    const warnings = await checkReplacementPermissions([file]);
     const onSmb = warnings.some((warning) => warning.startsWith(`${file} is on SMB, which hides the owner`));
     expect({ onSmb, noModes: await hasNoFileModes(dirname(file)) }).toEqual(expected);
   });
@@ -211,20 +211,20 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
 
   it('reports, before the first file changes, a hard link that keeps the old content', async () => {
     await link(at('plain'), at('second'));
-    const told = await checkFilePermissions([at('plain')]);
+    const told = await checkReplacementPermissions([at('plain')]);
     expect(told).toEqual([`${at('plain')} has another hard link, which keeps the old content`]);
     await link(at('plain'), at('third'));
-    expect(await checkFilePermissions([at('plain')])).toEqual([
+    expect(await checkReplacementPermissions([at('plain')])).toEqual([
       expect.stringContaining('2 other hard links'),
     ]);
-    expect(await checkFilePermissions([at('new')])).toEqual([]);
+    expect(await checkReplacementPermissions([at('new')])).toEqual([]);
   });
 
   it('uses ls if getfattr is missing, and reports files for which ls is insufficient', async () => {
     await mkdir(at('bin'));
     vi.stubEnv('PATH', at('bin'));
     const files = [at('.env'), at('plain'), at('new')];
-    expect(await checkFilePermissions(files)).toEqual([
+    expect(await checkReplacementPermissions(files)).toEqual([
       expect.stringContaining(
         `whether ${at('.env')} and ${at('plain')} have access-control lists, which would be lost`,
       ),
@@ -232,13 +232,13 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
     // The ls of busybox does not show access-control lists.
     await standIn(`[ "$1" = --version ] && echo 'BusyBox v1.37.0' || echo '-rw-r----- 1 0 0 4 plain'`, 'ls');
     vi.stubEnv('PATH', at('bin'));
-    expect(await checkFilePermissions([at('plain')])).toEqual([
+    expect(await checkReplacementPermissions([at('plain')])).toEqual([
       expect.stringContaining('has an access-control list'),
     ]);
     await rm(at('bin/ls'));
     await symlink('/bin/ls', at('bin/ls'));
-    expect(await checkFilePermissions([at('plain')])).toEqual([]);
-    await expect(checkFilePermissions(files)).rejects.toMatchObject({ code: 'rights-lost' });
+    expect(await checkReplacementPermissions([at('plain')])).toEqual([]);
+    await expect(checkReplacementPermissions(files)).rejects.toMatchObject({ code: 'rights-lost' });
     // The new file would inherit the list of the directory, and no available program can remove it.
     const made = replaceFiles(changes().slice(1), { runId: 'run', backupDirectory: null });
     await expect(made).rejects.toMatchObject({ code: 'rights-lost' });

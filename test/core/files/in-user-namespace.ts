@@ -3,8 +3,8 @@
 import { lstatSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { chownLikeDirectory } from '../../../src/core/files/file-system.ts';
-import { checkFilePermissions } from '../../../src/core/files/transaction/check-replaceable-files.ts';
+import { chownLikeParentDirectory } from '../../../src/core/files/file-system.ts';
+import { checkReplacementPermissions } from '../../../src/core/files/transaction/check-replaceable-files.ts';
 
 for await (const _ of createInterface({ input: process.stdin })) break;
 process.setgid?.(0);
@@ -13,10 +13,10 @@ for (const path of process.argv.slice(2)) {
   if (lstatSync(path).isDirectory()) {
     const made = join(path, 'made');
     writeFileSync(made, '');
-    await chownLikeDirectory(made);
+    await chownLikeParentDirectory(made);
     continue;
   }
-  const says = await checkFilePermissions([path]).then(
+  const says = await checkReplacementPermissions([path]).then(
     () => 'kept',
     (error: Error) => error.message.replace(/^.* its permissions: /, ''),
   );

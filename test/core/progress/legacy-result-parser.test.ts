@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { LogLevel, Phase } from '../../../src/core/progress/event.ts';
 import { LegacyResultParser } from '../../../src/core/progress/legacy-result-parser.ts';
 import { outcomes } from '../../../src/core/progress/outcome.ts';
-import { formatLastLine, type RunResult } from '../../../src/core/progress/run-result.ts';
+import { formatLastLogLine, type RunResult } from '../../../src/core/progress/run-result.ts';
 
 const event = (message: string, phase: Phase = 'done', level: LogLevel = 'error') => ({
   ...{ time: '2026-11-21T10:42:18.140Z', level, phase, message },
@@ -46,7 +46,7 @@ describe('a result parsed from the last line of an older updater', () => {
     ['broken (broken): (it): is', { outcome: 'broken', code: 'broken', message: '(it): is' }],
   ])('is the result that was formatted: %s', (text, expected) => {
     const result = { ...failed, message: '', ...expected };
-    expect(formatLastLine(result)).toBe(text);
+    expect(formatLastLogLine(result)).toBe(text);
     expect(resultOf(text)).toEqual(result);
   });
 
@@ -93,7 +93,7 @@ describe('a result parsed from the last line of an older updater', () => {
 
 it('a last line contains no line breaks, and its parts can be parsed whatever their texts contain', () => {
   const end = { ...failed, code: 'pull-unknown' };
-  const line = formatLastLine({ ...end, message: 'a\r\nb. Next: (c): d', advice: 'e\n f. Next: g' });
+  const line = formatLastLogLine({ ...end, message: 'a\r\nb. Next: (c): d', advice: 'e\n f. Next: g' });
   expect(line).toBe('failed (pull-unknown): a b. next: (c): d. Next: e f. Next: g');
   expect(resultOf(line)).toEqual({ ...end, message: 'a b. next: (c): d', advice: 'e f. Next: g' });
 });

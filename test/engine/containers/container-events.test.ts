@@ -2,7 +2,10 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { listenForContainerChanges, watchStops } from '../../../src/engine/containers/container-events.ts';
+import {
+  listenForContainerChanges,
+  watchContainerStops,
+} from '../../../src/engine/containers/container-events.ts';
 import { engineThat } from '../http-engine.ts';
 
 async function streams() {
@@ -125,7 +128,7 @@ describe('listenForEvents', () => {
 
 it('watchStops lists the containers that are being stopped', async () => {
   const { engine, stream, asked } = await streams();
-  const stops = watchStops(engine, ['a1', 'b2', 'c3']);
+  const stops = watchContainerStops(engine, ['a1', 'b2', 'c3']);
   const to = await stream();
   // The network may split events.
   const text = ['a1', 'b2', 'c3'].map((id) => event('kill', id)).join('') + event('die', 'b2');
@@ -147,7 +150,7 @@ const event = (Action: string, ID: string) => `${JSON.stringify({ Action, Actor:
 
 it('watchStops lists no stops if no engine responds', async () => {
   const address = { host: 'unix:///nonexistent/s', tls: [], configDirectory: '/' };
-  const stops = watchStops(new Engine(address, { home: '/' }), ['a']);
+  const stops = watchContainerStops(new Engine(address, { home: '/' }), ['a']);
   await sleep(50);
   expect(stops.underWay()).toEqual([]);
   stops.close();

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import {
   findServicesWithUnderscoreNames,
   listProjectContainers,
-  separateLeftovers,
+  separateLeftoverContainers,
 } from '../../../src/engine/containers/project-containers.ts';
 import { composeLabels } from '../../../src/engine/objects/labels.ts';
 import { container } from '../../build.ts';
@@ -69,7 +69,7 @@ it('separateLeftovers treats a temporary container as a leftover if another cont
   const other = container('app-1', { id: 'another' });
   const made = container('app-1', { id: 'made', status: 'created', name: '0123456789ab_svc-app-1' });
   const sorted = (...all: (typeof old)[]) => {
-    const { containers, leftovers } = separateLeftovers(all);
+    const { containers, leftovers } = separateLeftoverContainers(all);
     return [containers, leftovers].map((list) => list.map(({ id }) => id));
   };
   expect(sorted(old, made)).toEqual([[old.id], ['made']]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toContainer, toListedContainer } from '../../../src/engine/objects/container.ts';
 import type { Json } from '../../../src/engine/objects/json.ts';
-import { addPodmanDefaults, isPodman, toDockerFormat } from '../../../src/engine/objects/podman.ts';
+import { addPodmanDefaults, isPodman, toDockerInspection } from '../../../src/engine/objects/podman.ts';
 import { parseOwnContainerClues } from '../../../src/engine/self/find-own-container.ts';
 import { engineThat } from '../http-engine.ts';
 
@@ -30,12 +30,12 @@ const told = {
   NetworkSettings: { Networks: { svc_internal: {} } },
 };
 
-const host = (raw: Json) => toDockerFormat(raw).HostConfig as Json;
+const host = (raw: Json) => toDockerInspection(raw).HostConfig as Json;
 const withHost = (more: Json) => ({ ...told, HostConfig: { ...told.HostConfig, ...more } });
 
 describe('a container reported by podman', () => {
   it("is converted to the format of Docker's engine", () => {
-    expect(toDockerFormat(told)).toMatchObject({
+    expect(toDockerInspection(told)).toMatchObject({
       Config: { StopSignal: 'SIGTERM', StopTimeout: 10 },
       HostConfig: {
         Binds: ['/opt/svc/data:/data:rw', `${volume}:/cache:rw`],
@@ -62,11 +62,11 @@ describe('a container reported by podman', () => {
 
   it('keeps the stop signal and the stop timeout', () => {
     const config = { ...told.Config, StopSignal: '2', StopTimeout: 60 };
-    expect(toDockerFormat({ ...told, Config: config })).toMatchObject({
+    expect(toDockerInspection({ ...told, Config: config })).toMatchObject({
       Config: { StopSignal: 'SIGINT', StopTimeout: 60 },
     });
     // Podman 4.3 reports 0 for a container without a stop timeout.
-    const none = toDockerFormat({ ...told, Config: { ...config, StopTimeout: 0 } });
+    const none = toDockerInspection({ ...told, Config: { ...config, StopTimeout: 0 } });
     expect(toContainer(none).stopTimeout).toBe(10);
   });
 

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { PullMeter } from '../../../src/engine/registry/pull-progress.ts';
+import { PullProgressMeter } from '../../../src/engine/registry/pull-progress.ts';
 
 const line = (id: string, text: string, current?: number, total?: number) =>
   JSON.stringify({ id, parent_id: 'app', text, status: '[=>   ]', current, total });
 
 it('weighs layers by bytes and never reports 100', () => {
-  const meter = new PullMeter();
+  const meter = new PullProgressMeter();
   expect(meter.readLine('{"id":"app","text":"Pulling"}')).toBeNull();
   expect(meter.readLine(line('a', 'Already exists'))).toBeNull();
   expect(meter.readLine(line('a', 'Downloading', 10, 100))).toEqual({
@@ -27,14 +27,14 @@ it('weighs layers by bytes and never reports 100', () => {
 });
 
 it('never decreases if a layer is announced late', () => {
-  const meter = new PullMeter();
+  const meter = new PullProgressMeter();
   expect(meter.readLine(line('a', 'Downloading', 80, 100))?.percent).toBe(80);
   expect(meter.readLine(line('b', 'Downloading', 0, 900))?.percent).toBe(80);
   expect(meter.readLine(line('b', 'Downloading', 850, 900))?.percent).toBe(93);
 });
 
 it('reads compose 5, which swaps status and text', () => {
-  const meter = new PullMeter();
+  const meter = new PullProgressMeter();
   const event = {
     id: 'abc',
     parent_id: 'Image svc:v1',
@@ -47,7 +47,7 @@ it('reads compose 5, which swaps status and text', () => {
 });
 
 it('reads the containerd store, with an unannounced configuration and unpacking in seconds', () => {
-  const meter = new PullMeter();
+  const meter = new PullProgressMeter();
   const said = (id: string, status: string, text: string, more: object = {}) =>
     meter.readLine(JSON.stringify({ id, parent_id: 'Image svc:v1', status, text, ...more }));
   said('13c129d19b7f', 'Working', 'Pulling fs layer', { details: '0B' });
@@ -71,12 +71,12 @@ it('reads the containerd store, with an unannounced configuration and unpacking 
 });
 
 it('ignores other lines', () => {
-  expect(new PullMeter().readLine('time="…" level=warning msg="x"')).toBeNull();
-  expect(new PullMeter().readLine('{"id":')).toBeNull();
+  expect(new PullProgressMeter().readLine('time="…" level=warning msg="x"')).toBeNull();
+  expect(new PullProgressMeter().readLine('{"id":')).toBeNull();
 });
 
 it('returns no percentage before the size of every layer is known', () => {
-  const meter = new PullMeter();
+  const meter = new PullProgressMeter();
   for (const id of ['small', 'large', 'there']) meter.readLine(line(id, 'Pulling fs layer'));
   expect(meter.readLine(line('there', 'Already exists'))).toBeNull();
   expect(meter.readLine(line('small', 'Downloading', 500, 500))).toEqual({
@@ -101,7 +101,7 @@ it.each<[string, boolean, string[]]>([
   ["Docker's, of what is here", true, ['Pulling from acme/svc', 'Status: Image is up to date for it']],
   ["another engine's", true, ['Trying to pull', 'Download complete']],
 ])('detects whether a pull has ended, from %s: %s', (_, isOver, words) => {
-  const meter = new PullMeter();
+  const meter = new PullProgressMeter();
   for (const status of words) meter.addEvent({ status });
   expect(meter.hasEnded).toBe(isOver);
 });

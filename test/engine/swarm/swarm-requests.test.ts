@@ -7,9 +7,9 @@ import {
   listServices,
   listTasks,
   readSwarmManagerInfo,
-  relabelConfig,
   removeConfig,
   removeService,
+  updateConfigLabels,
   updateService,
 } from '../../../src/engine/swarm/swarm-requests.ts';
 import { engineThat } from '../http-engine.ts';
@@ -87,12 +87,12 @@ describe('writes', () => {
     [sequence, 'moved'],
   ])('return for the response %j: %s', async (answer, done) => {
     expect(await updateService((await answering(answer)).engine, service, {}, {})).toBe(done);
-    expect(await relabelConfig((await answering(answer)).engine, config, {})).toBe(done);
+    expect(await updateConfigLabels((await answering(answer)).engine, config, {})).toBe(done);
   });
 
   it('report an error with the message of the engine', async () => {
     const { engine } = await answering(says(400, 'only updates to Labels are allowed'));
-    await expect(relabelConfig(engine, config, {})).rejects.toThrow(
+    await expect(updateConfigLabels(engine, config, {})).rejects.toThrow(
       'change the config x: only updates to Labels are allowed',
     );
     await expect(createConfig(engine, config)).rejects.toThrow('create the config x');

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../src/engine/objects/json.ts';
 import {
-  constraintsOf,
   isJob,
   mapJsonList,
+  placementConstraintsOf,
   replicaCountOf,
   serviceImageOf,
   serviceLabelsOf,
@@ -42,10 +42,12 @@ describe('a response of the Swarm API', () => {
     expect([
       serviceImageOf({}),
       serviceLabelsOf({}),
-      constraintsOf({}),
+      placementConstraintsOf({}),
       mapJsonList(null, toSwarmTask),
     ]).toEqual(['', {}, [], []]);
-    expect(constraintsOf({ TaskTemplate: { Placement: { Constraints: ['a==b'] } } })).toEqual(['a==b']);
+    expect(placementConstraintsOf({ TaskTemplate: { Placement: { Constraints: ['a==b'] } } })).toEqual([
+      'a==b',
+    ]);
     expect(serviceLabelsOf(spec)).toEqual({ 'com.docker.stack.namespace': 'svc', n: '1' });
   });
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LogLevel, type Phase, phases } from '../../../src/core/progress/event.ts';
 import { formatEventLine, parseEventLine } from '../../../src/core/progress/log-line.ts';
-import { formatLastLine } from '../../../src/core/progress/run-result.ts';
+import { formatLastLogLine } from '../../../src/core/progress/run-result.ts';
 import type { ContainerDouble } from './container-double.ts';
 
 /** The next action of an updater. */
@@ -73,7 +73,7 @@ export const badRun = (before: Script, outcome: 'refused' | 'failed' | 'broken',
     outcome === 'broken'
       ? 'the new version does not become healthy'
       : 'nothing was changed; v1.4.2 is still running';
-  const message = formatLastLine({ outcome, code, message: state, advice: 'See the lines above.' });
+  const message = formatLastLogLine({ outcome, code, message: state, advice: 'See the lines above.' });
   const exit = { refused: 3, failed: 4, broken: 5 }[outcome];
   return [...before, { say: { phase: 'done', level: 'error', message } }, { exit }];
 };
@@ -95,7 +95,7 @@ export function onSignal(container: ContainerDouble, signal: string): void {
   const from = container.spec.Labels?.['svc-updater.from'];
   const state = from ? `nothing was changed; ${from} is still running` : 'nothing was changed';
   const advice = 'Run the update again when you are ready.';
-  const message = formatLastLine({ outcome: 'cancelled', code: null, message: state, advice });
+  const message = formatLastLogLine({ outcome: 'cancelled', code: null, message: state, advice });
   container.say(lineOf({ phase: 'done', level: 'warn', message }));
   container.exit(signal === 'SIGTERM' ? 143 : 130);
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import type { AutomaticSettingsChange } from '../../../src/server/contract/automatic-settings.ts';
+import type { AutomaticUpdateSettingsChange } from '../../../src/server/contract/automatic-update-settings.ts';
 import type { Run, Status } from '../../../src/wire/status.ts';
 import type { ComposeText } from '../compose-text.ts';
 import { askEngine, engineSocket } from '../engine-api.ts';
@@ -151,7 +151,7 @@ export class ServerInstance extends Instance {
   }
 
   /** Changes settings of automatic updates; omitted settings are unchanged. */
-  async setAutomatic(choice: AutomaticSettingsChange): Promise<Status> {
+  async setAutomatic(choice: AutomaticUpdateSettingsChange): Promise<Status> {
     return this.#json(`${updatePath}/automatic`, { method: 'PUT', ...json(choice) });
   }
 

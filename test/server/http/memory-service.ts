@@ -1,8 +1,8 @@
 import type { Channel } from '../../../src/core/release/channel.ts';
 import {
-  type AutomaticSettingsChange,
-  applyAutomaticDefaults,
-} from '../../../src/server/contract/automatic-settings.ts';
+  type AutomaticUpdateSettingsChange,
+  applyAutomaticUpdateDefaults,
+} from '../../../src/server/contract/automatic-update-settings.ts';
 import type {
   CompleteRollbackOrder,
   CompleteUpdateOrder,
@@ -114,7 +114,7 @@ export class MemoryService implements UpdateApi {
     return version === null || version === 'v1.5.0' ? this.#status('stable') : null;
   }
 
-  async setAutomatic(choice: AutomaticSettingsChange): Promise<Status> {
+  async setAutomatic(choice: AutomaticUpdateSettingsChange): Promise<Status> {
     this.#note(`automatic ${JSON.stringify(choice)}`);
     return this.#status('stable');
   }
@@ -133,7 +133,7 @@ export class MemoryService implements UpdateApi {
     const told = {
       ...{ version: this.version, channel, latest, updateAvailable: true },
       next: { version: latest.version, major: false, upgradePath: [latest.version] },
-      automatic: applyAutomaticDefaults({}),
+      automatic: applyAutomaticUpdateDefaults({}),
       canUpdate: this.reason === null,
       reason: this.reason,
       checkedAt: '2026-11-21T10:40:00.000Z',

@@ -4,7 +4,7 @@ import {
   emptyPublisherNotice,
   type PublisherNotice,
 } from '../../../src/server/available-update/publisher-notice.ts';
-import { applyAutomaticDefaults } from '../../../src/server/contract/automatic-settings.ts';
+import { applyAutomaticUpdateDefaults } from '../../../src/server/contract/automatic-update-settings.ts';
 import {
   type AutomaticUpdateFacts,
   decideAutomaticUpdate,
@@ -14,7 +14,7 @@ import { createRunWithDefaults } from '../../../src/wire/api-client/parse-respon
 import type { EndState } from '../../../src/wire/codes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 
-const settings = applyAutomaticDefaults({ enabled: true, timeZone: 'UTC' });
+const settings = applyAutomaticUpdateDefaults({ enabled: true, timeZone: 'UTC' });
 const urgent: PublisherNotice = {
   ...emptyPublisherNotice,
   urgent: { below: 'v1.5.0', why: 'Passwords can be read.' },

@@ -21,10 +21,10 @@ import {
   createRestorePointDirectory,
   findRestorePoints,
   isCompleteRestorePoint,
+  type RestorePointRecordData,
   readRestorePointRecord,
   resolveRestorePointsDirectory,
   restorePointLocationOf,
-  type SavedRestorePoint,
   writeRestorePointRecord,
 } from '../../../src/updater/data/restore-point.ts';
 import { journalSchema } from '../../../src/updater/run/state/journal-schema.ts';
@@ -33,7 +33,7 @@ import { journalData } from '../../build.ts';
 const at = Date.parse('2026-11-21T10:42:07Z');
 const run = '20261121T104207Z';
 const isRoot = process.getuid?.() === 0;
-const mount: SavedRestorePoint['mounts'][number] = {
+const mount: RestorePointRecordData['mounts'][number] = {
   ...{ service: 'db', where: 'db:/data', volume: 'svc_data', path: '/var/lib/docker/volumes/svc_data/_data' },
   ...{ subpath: '', isFile: false, root: '/', device: '8:1', excluded: ['cache'], bytes: 3, files: 1 },
 };
@@ -45,8 +45,8 @@ const usual = () => join(home, '.svc-updater', 'restore');
 const record = (place: RestorePointLocation) => join(place.directory, 'point.json');
 const pointOf = (
   project: { name: string; directory: string },
-  changes: Partial<SavedRestorePoint> = {},
-): SavedRestorePoint => ({
+  changes: Partial<RestorePointRecordData> = {},
+): RestorePointRecordData => ({
   ...{ format: 2, kind: 'update', project: project.name, directory: project.directory, run },
   ...{ at: '2026-11-21T10:43:00.000Z', version: 'v1.4.2', next: 'v1.5.0', services: ['db'], inMemory: [] },
   ...{
@@ -129,7 +129,7 @@ describe('the record of a restore point', () => {
     ['a path for a volume', { mounts: [{ ...mount, volume: '/etc' }] }],
   ])('is rejected with %s, even if its checksum is correct', async (_, changes) => {
     const place = await createRestorePointDirectory(usual(), owner, at);
-    await writeRestorePointRecord(place, { ...pointOf(owner), ...changes } as SavedRestorePoint);
+    await writeRestorePointRecord(place, { ...pointOf(owner), ...changes } as RestorePointRecordData);
     await expect(readRestorePointRecord(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
   });
 
@@ -139,7 +139,7 @@ describe('the record of a restore point', () => {
       ...pointOf(owner),
       format,
       more: 1,
-    } as unknown as SavedRestorePoint);
+    } as unknown as RestorePointRecordData);
     await expect(readRestorePointRecord(place)).rejects.toMatchObject({
       code: 'restore-point-unreadable',
       message: `${record(place)} was written by another version of the updater`,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Image } from '../../../src/engine/objects/container.ts';
 import { versionLabel } from '../../../src/engine/objects/labels.ts';
-import type { Plan } from '../../../src/updater/compose/plan/prepared-plan.ts';
+import type { ProjectUpdatePlan } from '../../../src/updater/compose/plan/prepared-plan.ts';
 import { checkStaleTags, floatingTagUpdatesOf } from '../../../src/updater/plan/check-stale-tags.ts';
 import { container, image } from '../../build.ts';
 import { checkedBeside, composeText, installed, planTo } from '../../build-plan.ts';
@@ -20,7 +20,7 @@ const telling = (version: string | null, digest = 'sha256:here') =>
 /** Digests by tag; null if the registry does not respond. */
 type Registry = Record<string, string> | null;
 
-const checked = (registry: Registry, plan: Plan, images: ReadonlyMap<string, Image>) =>
+const checked = (registry: Registry, plan: ProjectUpdatePlan, images: ReadonlyMap<string, Image>) =>
   checkedBeside(
     (tag) => (registry === null ? null : registry[tag] === undefined ? 'none' : { digest: registry[tag] }),
     (lookUp) => checkStaleTags(plan, images, lookUp),

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
-import { findRollbackableRun, findSaveDowntimeSeconds } from '../../../src/wire/derived/rollbackable-run.ts';
+import {
+  findDataSavingDowntimeSeconds,
+  findRollbackableRun,
+} from '../../../src/wire/derived/rollbackable-run.ts';
 import type { Run } from '../../../src/wire/status.ts';
 
 const at = '2026-11-21T10:42:15.000Z';
@@ -59,6 +62,6 @@ describe('the downtime of a restore point', () => {
       12.5,
     ],
   ])('%s', (_, runs, seconds) => {
-    expect(findSaveDowntimeSeconds(runs)).toBe(seconds);
+    expect(findDataSavingDowntimeSeconds(runs)).toBe(seconds);
   });
 });

@@ -170,7 +170,7 @@ function findMainTagSegment(
 }
 
 /** @throws UpdateError pin-unsupported if compose and the updater resolve the image to different texts */
-export function checkPinAgainstModel(pin: Pin, image: string | undefined): void {
+export function requirePinMatchesModel(pin: Pin, image: string | undefined): void {
   if (image === undefined || image === pin.referenceText) return;
   throw new UpdateError(
     'pin-unsupported',

@@ -1,9 +1,9 @@
 import { UpdateError } from '../../errors/update-error.ts';
 import { isNumberedTag, versionRangeOf } from '../../release/pin-tag.ts';
 import { applyEditsToDraft, createDraft } from '../draft.ts';
-import { createEdit, type TextEdit } from '../edit.ts';
+import { createTextEdit, type TextEdit } from '../edit.ts';
 import { createVariableEdit } from '../env-file.ts';
-import { findFileListKey, findProjectFile, type ProjectFiles } from '../project-files.ts';
+import { findProjectFile, findProjectFileListKey, type ProjectFiles } from '../project-files.ts';
 import { type SourceSegment, splitIntoSourceSegments } from '../source-map.ts';
 import { requirePin } from './find-pin.ts';
 import { formatImageReference } from './image-reference.ts';
@@ -91,7 +91,7 @@ function carriesVersion({ tag, reference, resolved }: Pin): (part: SourceSegment
 
 function createPartEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text: string): TextEdit {
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
-  const list = findFileListKey(files, part.source);
+  const list = findProjectFileListKey(files, part.source);
   const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
   // A floating default, such as `${V:-stable}`, is for all users of the compose file, so the version of this instance
   // is set in its env file.
@@ -114,7 +114,7 @@ function createSegmentEdit(
 ): TextEdit {
   const file = place && findProjectFile(files, place.source);
   if (!file || place.start < 0) throw createPinError(pin, 'contains escapes or comes from outside the files');
-  return createEdit(file, place, text, place.via === 'variable' ? place.variable : undefined);
+  return createTextEdit(file, place, text, place.via === 'variable' ? place.variable : undefined);
 }
 
 /**

@@ -9,7 +9,7 @@ const createTargetError = (message: string, advice: string): UpdateError =>
 export const isPinnedToFloatingTag = ({ tag }: Pin, word: string): boolean =>
   tag.text === word || (tag.kind === 'word' && tag.text === `${word}${tag.suffix}`);
 
-export const createPinMismatchError = (pin: Pin, word: string, option = '--target'): UpdateError =>
+export const createFloatingTagMismatchError = (pin: Pin, word: string, option = '--target'): UpdateError =>
   createTargetError(
     `${pin.service} is pinned to ${pin.tag.text} (${pin.location.description}), not to ${word}`,
     `Specify a release with ${option}, or set the tag ${word} manually, ${formatManualTagAdvice(pin)}.`,

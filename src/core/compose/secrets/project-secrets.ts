@@ -21,7 +21,7 @@ import {
   findKeyedSecrets,
   findLineSecrets,
   type SecretText,
-  splitSecretContent,
+  splitIntoSecretTexts,
 } from './secret-lines.ts';
 
 // The functions in this file find a project's secrets (docs/contract.md 6.6). They never throw, because secrets must be
@@ -139,7 +139,7 @@ function findInlineContents(layer: ComposeSource): SecretText[] {
     return [
       ...(content === null ? [] : written(layer, '', content)),
       ...(value === null ? [] : [{ key: '', value: value.text }]),
-    ].flatMap((secret) => splitSecretContent(secret.value));
+    ].flatMap((secret) => splitIntoSecretTexts(secret.value));
   });
 }
 

@@ -42,7 +42,7 @@ export const findRawEnvFileSecrets = (text: string): SecretText[] =>
   });
 
 /** Returns each line of a secret file or inline config, and the text after its first `=` or `:`. */
-export const splitSecretContent = (text: string): SecretText[] =>
+export const splitIntoSecretTexts = (text: string): SecretText[] =>
   linesOf(text).flatMap((line) => [line, ...splitLine(line).value].map((value) => ({ key: '', value })));
 
 // A match may only start at the beginning of a name, because trying each character of a long name would take minutes.

@@ -20,7 +20,7 @@ export async function checkReplaceableFiles(
   paths: HostPaths,
 ): Promise<readonly string[]> {
   for (const file of files) await checkTarget(file, paths);
-  return checkFilePermissions(files, (file) => paths.fromHost(file) ?? file);
+  return checkReplacementPermissions(files, (file) => paths.fromHost(file) ?? file);
 }
 
 /**
@@ -29,7 +29,7 @@ export async function checkReplaceableFiles(
  * @param here - converts a path in `files` to a path in this container
  * @throws UpdateError rights-lost
  */
-export async function checkFilePermissions(
+export async function checkReplacementPermissions(
   files: readonly string[],
   here: (file: string) => string = (file) => file,
 ): Promise<readonly string[]> {

@@ -23,7 +23,7 @@ import {
 import type { RunRecord } from '../run-record.ts';
 import type { LaunchContext } from '../server-context.ts';
 import { UpdaterNotStartedError } from '../updater-not-started-error.ts';
-import { buildTargetOptions } from './target-options.ts';
+import { createUpdaterTargetOptions } from './target-options.ts';
 
 type LaunchTarget = Pick<UpdateTarget, 'to' | 'proof'> & {
   home: Deployment;
@@ -53,7 +53,7 @@ export async function launchUpdater(
     await stopPrefetch(context, home);
     record.setLaunchState('launching', 'starting the updater');
     const setFile = values && Object.keys(values).length > 0 ? ['--set-file', settingValuesPath] : [];
-    const options = [...(await buildTargetOptions(destination, engine)), ...setFile];
+    const options = [...(await createUpdaterTargetOptions(destination, engine)), ...setFile];
     const command =
       record.run.kind === 'rollback' ? (['rollback', '--yes'] as const) : (['update', ...options] as const);
     await freeContainerName(engine, home, settings.containerName);

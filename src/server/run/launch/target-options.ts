@@ -1,7 +1,7 @@
 import { updateTargetOf } from '../../../core/release/channel.ts';
 import type { EngineApi } from '../../../engine/engine-api.ts';
 import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
-import { createPlatformFilter, type ReleaseFile } from '../../../provenance/release-file.ts';
+import { createPlatformPredicate, type ReleaseFile } from '../../../provenance/release-file.ts';
 import type { UpdateTarget } from '../../available-update/choose-update.ts';
 
 /**
@@ -9,14 +9,14 @@ import type { UpdateTarget } from '../../available-update/choose-update.ts';
  * and, for each image, all digests that this engine may report.
  * @throws EngineError
  */
-export async function buildTargetOptions(
+export async function createUpdaterTargetOptions(
   { to, proof }: Pick<UpdateTarget, 'to' | 'proof'>,
   engine: Pick<EngineApi, 'getFacts'>,
 ): Promise<string[]> {
   const target = ['--target', updateTargetOf(to)];
   if (proof === undefined) return target;
   const facts = await engine.getFacts().catch(tolerateErrors(...rejectionCodes));
-  const isOfEngine = createPlatformFilter(facts?.platform ?? '');
+  const isOfEngine = createPlatformPredicate(facts?.platform ?? '');
   const digestsOf = ({ digest, platforms }: ReleaseFile['images'][string]) => [
     digest,
     ...Object.entries(platforms).flatMap(([name, { manifest, config }]) =>

@@ -4,8 +4,8 @@ import type { Reason, RollbackOffer, Run } from '../../../wire/status.ts';
 import { ApplicationError } from '../../application/call-application.ts';
 import { fetchJobs } from '../../application/fetch-jobs.ts';
 import {
-  checkInstallableTarget,
   resolveDirectTarget,
+  resolveInstallableTarget,
   type UpdateTarget,
 } from '../../available-update/choose-update.ts';
 import { findRecallReason } from '../../available-update/publisher-notice.ts';
@@ -15,10 +15,10 @@ import {
   noRestorePointReason,
   updateStartingReason,
 } from '../../reasons/run-reasons.ts';
-import { findSettingsReason } from '../../reasons/settings-reason.ts';
+import { findSettingsBlockingReason } from '../../reasons/settings-reason.ts';
 import { RollbackPreviewCache } from '../additional-updater/rollback-preview-cache.ts';
 import type { RunPlan } from '../launch/prepare-run.ts';
-import { throwUnavailableError, UnavailableError } from '../update-api.ts';
+import { rethrowAsUnavailable, UnavailableError } from '../update-api.ts';
 import type { ServerContextWithRuns } from './server-context-with-runs.ts';
 import { createStoreFailureReason, type StoreAndEngineState } from './store-and-engine-cache.ts';
 
@@ -51,7 +51,7 @@ export class RunStarter {
       const { known } = await offers.now();
       const destination = resolveDirectTarget(updateTargetOf(to), known);
       if (!(await isStill())) return { reason: overtakenUpdateReason };
-      return checkInstallableTarget(
+      return resolveInstallableTarget(
         'reason' in destination ? destination : { ...destination, to, path },
         known,
       );
@@ -74,7 +74,7 @@ export class RunStarter {
     if ('reason' in observation) return observation;
     const past = findRollbackableRun(await this.#history());
     if (past === null || observation.home === null) return { reason: noRestorePointReason };
-    const answer = await this.#rollbacks.getPreview(past, observation.home).catch(throwUnavailableError);
+    const answer = await this.#rollbacks.getPreview(past, observation.home).catch(rethrowAsUnavailable);
     this.requireNotClosing();
     return answer ?? { reason: noRestorePointReason };
   }
@@ -99,11 +99,11 @@ export class RunStarter {
     if ('reason' in observation) return observation;
     const found = await find();
     const listed = 'to' in found ? await offers.settings(found.proof) : [];
-    const reason = 'to' in found ? findSettingsReason(found.to, listed, order.settings) : null;
+    const reason = 'to' in found ? findSettingsBlockingReason(found.to, listed, order.settings) : null;
     const destination = reason ? { reason } : found;
     const { home } = observation;
     if ('reason' in destination || home === null) {
-      const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(throwUnavailableError);
+      const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(rethrowAsUnavailable);
       const why = 'reason' in destination ? destination.reason : projectNotFoundReason;
       return { reason: observations.findReasonAgainst(observation, jobs) ?? why };
     }
@@ -120,7 +120,7 @@ export class RunStarter {
     } catch (error) {
       if (error instanceof ApplicationError && error.asked.startsWith('store.'))
         return { reason: createStoreFailureReason(settings.product) };
-      return throwUnavailableError(error);
+      return rethrowAsUnavailable(error);
     }
   }
 
@@ -138,7 +138,7 @@ export class RunStarter {
   }
 
   #history(): Promise<Run[]> {
-    return this.#parts.history.all().catch(throwUnavailableError);
+    return this.#parts.history.all().catch(rethrowAsUnavailable);
   }
 }
 

@@ -3,8 +3,8 @@ import { isWithin } from '../../../core/mounts/host-paths.ts';
 import type { Product } from '../../../core/names/product.ts';
 import type { BlockingJob, Reason } from '../../../wire/status.ts';
 import { ApplicationError } from '../../application/call-application.ts';
+import type { DeploymentState } from '../../deployment/deployment-cache.ts';
 import { DeploymentNotFoundError } from '../../deployment/deployment-not-found-error.ts';
-import type { DeploymentEnvironment } from '../../deployment/environment-cache.ts';
 import type { Deployment } from '../../deployment/read-deployment.ts';
 import { describeUnrelatedContainer, isUpdaterActive } from '../../deployment/updater-container.ts';
 import { findBlockingReason } from '../../reasons/find-blocking-reason.ts';
@@ -13,7 +13,7 @@ import type { ServerContext } from '../server-context.ts';
 import type { RunController } from '../track/run-controller.ts';
 
 /** Observed state of the store and the engine. */
-export interface StoreAndEngineState extends DeploymentEnvironment {
+export interface StoreAndEngineState extends DeploymentState {
   /** Reason why the store cannot be used; null if the store responds and is persistent. */
   noStore: Reason | null;
 }

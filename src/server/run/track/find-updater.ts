@@ -1,6 +1,6 @@
 import { isUp } from '../../../engine/objects/container.ts';
+import type { DeploymentState } from '../../deployment/deployment-cache.ts';
 import { createEngineUnreachableError } from '../../deployment/deployment-not-found-error.ts';
-import type { DeploymentEnvironment } from '../../deployment/environment-cache.ts';
 import { initialRunFactsOf } from '../../deployment/updater-container.ts';
 import type { OpenRun } from '../../store/stored-entries.ts';
 import type { ServerContext } from '../server-context.ts';
@@ -13,7 +13,7 @@ import type { FoundUpdater } from './plan-resume.ts';
  */
 export async function findUpdater(
   open: OpenRun | null,
-  { updater }: DeploymentEnvironment,
+  { updater }: DeploymentState,
   { engine, ledger }: ServerContext,
 ): Promise<FoundUpdater | null> {
   let container = updater?.isOurs ? updater.container : null;

@@ -1,9 +1,9 @@
-import { formatLastLine } from '../../../core/progress/run-result.ts';
+import { formatLastLogLine } from '../../../core/progress/run-result.ts';
 import { automaticCaller, isSuccessfulOutcome } from '../../../wire/codes.ts';
 import { isTooLateToCancel } from '../../../wire/derived/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../../wire/status.ts';
 import { fetchJobs } from '../../application/fetch-jobs.ts';
-import type { DeploymentEnvironment } from '../../deployment/environment-cache.ts';
+import type { DeploymentState } from '../../deployment/deployment-cache.ts';
 import type { InitialRunFacts } from '../../deployment/updater-container.ts';
 import { fetchBuildServerWarnings } from '../../reasons/build-servers.ts';
 import { findAwaitedJobs } from '../../reasons/find-blocking-reason.ts';
@@ -86,7 +86,7 @@ export class RunController {
    * recorded in the store already exists when the engine is inspected.
    * @throws ApplicationError or DeploymentNotFoundError if it remains unknown whether a run is in progress
    */
-  reconcile(): Promise<DeploymentEnvironment> {
+  reconcile(): Promise<DeploymentState> {
     return this.#exclusive(async () => {
       // If this server has a session, the results are not used, because they are outdated if the session ends during
       // the reads.
@@ -187,7 +187,7 @@ export class RunController {
     });
   }
 
-  async #resume(open: OpenRun | null, seen: DeploymentEnvironment): Promise<void> {
+  async #resume(open: OpenRun | null, seen: DeploymentState): Promise<void> {
     // Failures are ignored: they only make it harder for other servers to check whether this server process is running.
     await this.#boots.register().catch(ignoreResult);
     const updater = await findUpdater(open, seen, this.#context);
@@ -388,4 +388,4 @@ const resultsWithoutUpdater = {
 
 /** Formats the result of a run like the last line of an updater log. */
 const formatOutcomeLine = ({ outcome, ...run }: Run): string =>
-  outcome === null || isSuccessfulOutcome(outcome) ? run.message : formatLastLine({ ...run, outcome });
+  outcome === null || isSuccessfulOutcome(outcome) ? run.message : formatLastLogLine({ ...run, outcome });

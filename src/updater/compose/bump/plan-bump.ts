@@ -6,7 +6,7 @@ import {
   resolveReferencedPath,
 } from '../../../core/compose/include-tree.ts';
 import { findUnsetRequiredVariables } from '../../../core/compose/interpolation.ts';
-import { checkPinAgainstModel, isPinShared, requirePin } from '../../../core/compose/pins/find-pin.ts';
+import { isPinShared, requirePin, requirePinMatchesModel } from '../../../core/compose/pins/find-pin.ts';
 import type { Pin } from '../../../core/compose/pins/pin.ts';
 import {
   type PinUpdate,
@@ -14,7 +14,7 @@ import {
   updatedReferenceOf,
 } from '../../../core/compose/pins/plan-pin-edits.ts';
 import {
-  createPinMismatchError,
+  createFloatingTagMismatchError,
   createUnversionedTargetError,
   createVariantMismatchError,
   isPinnedToFloatingTag,
@@ -48,7 +48,7 @@ import {
   listVariableSubstitutions,
   requireExpectedChanges,
 } from '../verify-edit/compare-models.ts';
-import { type Placeholders, resolveProposedModel } from '../verify-edit/resolve-proposed-model.ts';
+import { type PlaceholderFiles, resolveProposedModel } from '../verify-edit/resolve-proposed-model.ts';
 
 type BumpRequest = Pick<BumpOptions, 'services' | 'to' | 'digest'>;
 
@@ -60,7 +60,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
     files: project.composeFiles.map(({ path }) => path),
     envFiles: project.envFiles.map(({ path }) => path),
   });
-  const lacking = await createPlaceholders(project);
+  const lacking = await createEnvPlaceholders(project);
   const model = async (files: ProjectFiles, changed: readonly string[]) => {
     const found = await resolveProposedModel(compose, files, changed, lacking);
     log.addMaskRules(() => buildModelMaskRules(found));
@@ -73,7 +73,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   if (today.status === 'rejected') throw today.reason;
   if (proposed.status === 'rejected') throw proposed.reason;
   const { draft, edits, pins, moves, after } = proposed.value;
-  for (const pin of pins) checkPinAgainstModel(pin, today.value.services[pin.service]?.image);
+  for (const pin of pins) requirePinMatchesModel(pin, today.value.services[pin.service]?.image);
   if (after === null) return { draft, edits };
   const expected: ExpectedModelChanges = {
     images: new Map(moves.map((move) => [move.pin.service, updatedReferenceOf(move)] as const)),
@@ -92,7 +92,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
  * Creates placeholders for unset required variables and missing env files, because `bump` may run on a workstation or
  * in CI, without the instance's secrets.
  */
-export async function createPlaceholders(files: ProjectFiles): Promise<Placeholders> {
+export async function createEnvPlaceholders(files: ProjectFiles): Promise<PlaceholderFiles> {
   const { sources: layers } = resolveIncludeTree(files);
   const required = new Set(
     listProjectFiles(files).flatMap(({ text }) => findUnsetRequiredVariables(text, () => null)),
@@ -218,7 +218,7 @@ function findBumpedTag(pin: Pin, target: Target): string | null {
   if (target.kind === 'unversioned') throw createUnversionedTargetError([pin], target.tag);
   if (target.kind === 'word') {
     if (isPinnedToFloatingTag(pin, target.tag)) return null;
-    throw createPinMismatchError(pin, target.tag, '--to');
+    throw createFloatingTagMismatchError(pin, target.tag, '--to');
   }
   if (tag.kind === 'latest' || tag.kind === 'canary') return null;
   if (tag.kind === 'part' && target.kind === 'release') return findBumpedPartialTag(pin, tag, target);

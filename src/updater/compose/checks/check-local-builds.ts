@@ -4,7 +4,7 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { updatedServicesOf } from '../inspect/installation.ts';
-import type { Plan } from '../plan/prepared-plan.ts';
+import type { ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 
 /**
  * Rejects an update that would replace the owner's own build with an image from the registry (docs/contract.md 3.26).
@@ -13,7 +13,7 @@ import type { Plan } from '../plan/prepared-plan.ts';
  */
 export async function checkLocalBuilds(
   { engine, options, log }: RunContext,
-  plan: Pick<Plan, 'installation' | 'updates'>,
+  plan: Pick<ProjectUpdatePlan, 'installation' | 'updates'>,
 ): Promise<string[]> {
   const unconfirmed: string[] = [];
   for (const update of plan.updates) {
@@ -38,7 +38,7 @@ export async function checkLocalBuilds(
  */
 async function findPublishedImages(
   engine: Engine,
-  { installation }: Pick<Plan, 'installation'>,
+  { installation }: Pick<ProjectUpdatePlan, 'installation'>,
   { service, pin }: ServiceUpdate,
 ): Promise<'all' | 'none' | null> {
   const facts = updatedServicesOf(installation).find(({ name }) => name === service);
@@ -57,7 +57,7 @@ async function findPublishedImages(
 
 /** Creates the error for an image that the owner built. Its advice shows how to build the new release. */
 export function createLocalBuildError(
-  { updates }: Pick<Plan, 'updates'>,
+  { updates }: Pick<ProjectUpdatePlan, 'updates'>,
   { service, pin, to }: ServiceUpdate,
   why: string,
 ): UpdateError {

@@ -8,7 +8,7 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import { requireStartableContainer } from '../../../engine/containers/helper-container.ts';
 import { findEngineError, rejectionCodes } from '../../../engine/http/engine-error.ts';
 import {
-  findSharedContainer,
+  findNamespaceContainer,
   isUp,
   namespaceModeKeys,
   serviceOf,
@@ -16,8 +16,8 @@ import {
 } from '../../../engine/objects/container.ts';
 import { isUnsetValue, type Json, toObject } from '../../../engine/objects/json.ts';
 import { createHelperMount } from '../../data/copies/copy-mounts.ts';
+import { findMountInText } from '../../data/copies/estimate-restore-point.ts';
 import { runHelperContainer } from '../../data/copies/run-helper-container.ts';
-import { findMountInText } from '../../data/copies/survey-restore-point.ts';
 import type { DataContext } from '../../data/data-context.ts';
 import { helperCommand } from '../../data/helper-program/helper-request.ts';
 import { isServiceContainer, mountSourceOf } from '../../data/selection/choose-mounts.ts';
@@ -112,7 +112,7 @@ async function findStoppedProviders(
   definitions: readonly ServiceHostConfig[],
 ): Promise<string[]> {
   const names = definitions.flatMap(({ host }) =>
-    namespaceModeKeys.flatMap((mode) => findSharedContainer(host[mode]) ?? []),
+    namespaceModeKeys.flatMap((mode) => findNamespaceContainer(host[mode]) ?? []),
   );
   const found = await engine.inspectContainers([...new Set(names)]);
   return found

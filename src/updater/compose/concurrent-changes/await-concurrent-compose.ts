@@ -9,7 +9,7 @@ import type { Container } from '../../../engine/objects/container.ts';
 import { formatSeconds } from '../../run/log/format-values.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
-import { createUnstartedPredicate } from '../../run/state/interruption-predicate.ts';
+import { createUnstartedContainerFilter } from '../../run/state/interruption-predicate.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import {
   type ConcurrentComposeRules,
@@ -35,7 +35,7 @@ export const awaitIdleProject = (
 ): Promise<IdleProject> =>
   awaitConcurrentCompose(context, project, {
     services: new Set([context.options.app, ...context.options.workers]),
-    ignores: createUnstartedPredicate(earlier),
+    ignores: createUnstartedContainerFilter(earlier),
   });
 
 /**

@@ -10,7 +10,7 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
  * Maximum time in ms between two steps of a running compose command, not counting the time that containers take to
  * stop.
  */
-export const maxIdleComposeMs = 30_000;
+export const maxComposeStepIntervalMs = 30_000;
 export const concurrentComposeTimeoutMs = 120_000;
 export const composePollIntervalMs = 500;
 
@@ -78,6 +78,6 @@ export class ConcurrentComposeWatch {
     // Compose waits for a predecessor's grace period only while the predecessor is up. Once it has stopped, compose
     // continues at once.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
-    return now - seen.since >= graceMs + maxIdleComposeMs;
+    return now - seen.since >= graceMs + maxComposeStepIntervalMs;
   }
 }

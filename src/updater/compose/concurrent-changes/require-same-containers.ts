@@ -5,7 +5,7 @@ import { type Container, isUp, serviceOf } from '../../../engine/objects/contain
 import type { RunContext } from '../../run/run-context.ts';
 import {
   createInterruptionPredicate,
-  createUnstartedPredicate,
+  createUnstartedContainerFilter,
 } from '../../run/state/interruption-predicate.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { containerRecordOf, mayBeCrashing, type Rollout } from '../../run/state/rollout.ts';
@@ -36,7 +36,7 @@ export async function requireSameContainers(
   const services = new Set(moved.map(({ name }) => name));
   // The run does not wait for containers that were already abandoned when it began.
   const ignores = (container: Container) =>
-    createUnstartedPredicate(earlier)(container) || debris.some(({ id }) => id === container.id);
+    createUnstartedContainerFilter(earlier)(container) || debris.some(({ id }) => id === container.id);
   const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
   let at = 0;
   const look = () => {

@@ -4,7 +4,7 @@ import { listProjectContainers } from '../../../engine/containers/project-contai
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { ContainerStartWatch, type StartedContainer } from '../../data/copies/container-start-watch.ts';
 import type { DataContext } from '../../data/data-context.ts';
-import type { SavedRestorePoint } from '../../data/restore-point.ts';
+import type { RestorePointRecordData } from '../../data/restore-point.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 import type { Journal, JournalData } from '../../run/state/journal.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
@@ -87,16 +87,20 @@ export async function stopRestartedContainers(
 }
 
 /** Watches for containers that are started and can write to the restore point's data. */
-export function openWriterStartWatch(
+export function watchDataWriterStarts(
   doors: DataContext,
   { data }: Journal,
-  mounts: SavedRestorePoint['mounts'],
+  mounts: RestorePointRecordData['mounts'],
 ): Promise<ContainerStartWatch> {
-  return ContainerStartWatch.open(doors, { project: data.project, covered: coveredServicesOf(data), mounts });
+  return ContainerStartWatch.open(doors, {
+    project: data.project,
+    covered: updatedAndSavedServicesOf(data),
+    mounts,
+  });
 }
 
 /** Returns the updated services and the services whose data is saved. */
-export const coveredServicesOf = ({ changeover, point }: JournalData): string[] => [
+export const updatedAndSavedServicesOf = ({ changeover, point }: JournalData): string[] => [
   ...(changeover?.moved ?? []).map(({ name }) => name),
   ...(point?.services ?? []),
 ];

@@ -56,7 +56,7 @@ const removeSwarmAddress = (endpoint: Json): Json =>
     : endpoint;
 
 /** Sources of a new container's settings that are not in compose's create request. */
-export interface DefinitionSources {
+export interface PlannedDefinitionSources {
   /** `Config` of the image; null if the image is no longer on this machine. */
   imageConfig: Json | null;
   /** Networks to which compose would connect the container after creating it. */
@@ -71,7 +71,7 @@ export interface DefinitionSources {
 export function buildPlannedDefinition(
   { name, body }: Pick<ContainerCreateRequest, 'name' | 'body'>,
   running: DriftDefinition,
-  { imageConfig: image, moreNetworks, defaults }: DefinitionSources,
+  { imageConfig: image, moreNetworks, defaults }: PlannedDefinitionSources,
 ): DriftDefinition {
   const { HostConfig, NetworkingConfig, ...config } = body;
   const host = toObject(HostConfig);

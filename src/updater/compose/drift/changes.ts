@@ -11,7 +11,7 @@ import {
   type DriftDefinition,
   findDefinitionDifferences,
 } from './find-differences.ts';
-import { inlineConfigSection, type SettingPath, type VariableResolver } from './setting-texts.ts';
+import { inlineConfigSection, type ServiceSettingPath, type VariableResolver } from './setting-texts.ts';
 
 /**
  * A running container's definition, and its definition after recreation. If the image is gone, `next` contains only
@@ -69,7 +69,7 @@ export interface EditedFileCopy {
  * Returns the position in the files of the setting that would change. Null if its text does not affect how the change
  * is classified.
  */
-export function settingPathOf(change: DriftChange): SettingPath | null {
+export function settingPathOf(change: DriftChange): ServiceSettingPath | null {
   switch (change.kind) {
     case 'difference':
       return change.difference;

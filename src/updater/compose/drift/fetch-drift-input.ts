@@ -1,4 +1,4 @@
-import { findSharedContainer, namespaceModeKeys } from '../../../engine/objects/container.ts';
+import { findNamespaceContainer, namespaceModeKeys } from '../../../engine/objects/container.ts';
 // Collects the facts for drift detection that the dry run of `up` (`dry-run.ts`) does not provide, from the engine, the
 // files and compose. `evaluate-changes.ts` evaluates them.
 
@@ -27,10 +27,10 @@ import type { DriftInput, EditedFileCopy } from './changes.ts';
 import { type EngineDefaults, removedContainerName } from './engine-defaults.ts';
 import {
   envFilePathsOf,
-  findSettingTexts,
+  findServiceSettingTexts,
   inlineConfigSection,
   isInEnvironment,
-  type SettingPath,
+  type ServiceSettingPath,
   type VariableResolver,
 } from './setting-texts.ts';
 
@@ -197,7 +197,7 @@ async function nameSharedContainers(
 ): Promise<Json[]> {
   const hosts = definitions.map(({ HostConfig }) => toObject(HostConfig));
   const asked = hosts.flatMap((host) => [
-    ...namespaceModeKeys.flatMap((key) => findSharedContainer(host[key]) ?? []),
+    ...namespaceModeKeys.flatMap((key) => findNamespaceContainer(host[key]) ?? []),
     ...toList(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
   ]);
   const found = [...new Set(asked)].map(async (container) => {
@@ -212,7 +212,7 @@ async function nameSharedContainers(
   const names = new Map(await Promise.all(found));
   const named = (host: Json) =>
     namespaceModeKeys.flatMap((key) => {
-      const container = findSharedContainer(host[key]);
+      const container = findNamespaceContainer(host[key]);
       return container === null ? [] : [[key, names.get(container)]];
     });
   const from = (entry: unknown) => {
@@ -231,9 +231,9 @@ async function nameSharedContainers(
  * only if a position is not null, which is rare.
  * @throws UpdateError if an env file of a service cannot be read
  */
-export async function readSettingTexts(
+export async function readServiceSettingTexts(
   { compose, files }: Installation,
-  places: readonly { service: string; place: SettingPath | null }[],
+  places: readonly { service: string; place: ServiceSettingPath | null }[],
 ): Promise<string[][]> {
   if (places.every(({ place }) => place === null)) return places.map(() => []);
   const written = await compose.readUninterpolatedModel();
@@ -251,7 +251,7 @@ export async function readSettingTexts(
         return about.length > 0 ? about : lines;
       }
       if (section !== 'environment' || isInEnvironment(written, service, item))
-        return findSettingTexts(written, service, place);
+        return findServiceSettingTexts(written, service, place);
       const envFiles = await Promise.all(envFilePathsOf(written, service).map(readTextFileIfExists));
       return envFiles.flatMap((file) => (file === null ? [] : findAssignedText(file, item)));
     }),

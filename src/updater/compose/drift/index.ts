@@ -37,7 +37,7 @@ import {
   fetchDriftInput,
   fetchEngineDefaults,
   fetchPrivilegeContext,
-  readSettingTexts,
+  readServiceSettingTexts,
 } from './fetch-drift-input.ts';
 import { requireProviderVariables } from './require-provider-variables.ts';
 import type { VariableResolver } from './setting-texts.ts';
@@ -68,7 +68,7 @@ export async function checkDrift(
   );
   const changes = facts.flatMap((each) => listDriftChanges(instance.model, each, setTo));
   const places = changes.map((change) => ({ service: change.service, place: settingPathOf(change) }));
-  const texts = await readSettingTexts(instance, places);
+  const texts = await readServiceSettingTexts(instance, places);
   const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
   requireProviderVariables({ model: instance.model, services: replacedServicesOf(instance) }, written, {
     planned,

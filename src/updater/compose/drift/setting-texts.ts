@@ -5,7 +5,7 @@ import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 import { removeTrailingSlash } from './find-differences.ts';
 
 /** Position of a service's setting in the files. The item is `''` if the section has a single value. */
-export interface SettingPath {
+export interface ServiceSettingPath {
   section: string;
   item: string;
 }
@@ -24,10 +24,10 @@ const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation',
  * Returns the texts in the files that determine a service's item, with unresolved variables.
  * @param written - the output of `docker compose config --no-interpolate`
  */
-export function findSettingTexts(
+export function findServiceSettingTexts(
   written: unknown,
   service: string,
-  { section, item }: SettingPath,
+  { section, item }: ServiceSettingPath,
 ): string[] {
   const whole = toObject(written);
   if (section === inlineConfigSection) return listTexts(toObject(toObject(whole.configs)[item]).content);

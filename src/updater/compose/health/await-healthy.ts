@@ -8,13 +8,13 @@ import { collapseRepeatedLines } from '../../run/log/format-values.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import { buildContainerMaskRules } from '../../run/log/mask-rules.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
-import { PodmanHealthChecks } from './health-checks.ts';
 import {
   HealthEvaluator,
   type HealthReport,
   type HealthRules,
   type WatchedService,
 } from './health-evaluator.ts';
+import { PodmanHealthCheckRunner } from './podman-health-check-runner.ts';
 
 const logLines = 50;
 
@@ -58,7 +58,7 @@ export async function awaitHealthyServices(
 ): Promise<HealthReport[]> {
   const beganAt = performance.now();
   const watch = new HealthEvaluator(rules, beganAt);
-  const checks = new PodmanHealthChecks(engine);
+  const checks = new PodmanHealthCheckRunner(engine);
   const events = listenForContainerChanges(engine, about);
   const observe = async () => {
     const services = await look();

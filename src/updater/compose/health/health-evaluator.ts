@@ -1,5 +1,5 @@
 import { type Container, hasSucceeded } from '../../../engine/objects/container.ts';
-import { formatHealthOutput } from '../../../engine/objects/health-check.ts';
+import { formatHealthCheckOutput } from '../../../engine/objects/health-check.ts';
 import { formatCount, formatSeconds } from '../../run/log/format-values.ts';
 
 /**
@@ -174,9 +174,11 @@ export class HealthEvaluator {
   #showsNothing(container: Container): string | null {
     const { health, healthCheck, lastHealthOutput } = container;
     if (health !== 'unhealthy') return null;
-    if (healthCheck.cannotRun) return `cannot run${formatHealthOutput(lastHealthOutput)}`;
+    if (healthCheck.cannotRun) return `cannot run${formatHealthCheckOutput(lastHealthOutput)}`;
     const isAsBefore = this.#rules.failedBefore?.(container) === true;
-    return isAsBefore ? `fails as it did before the update${formatHealthOutput(lastHealthOutput)}` : null;
+    return isAsBefore
+      ? `fails as it did before the update${formatHealthCheckOutput(lastHealthOutput)}`
+      : null;
   }
 
   #note(container: Container, why: string | null, now: number): void {
@@ -202,7 +204,7 @@ export class HealthEvaluator {
     this.#steady.set(id, { startedAt, since });
     if (health === 'healthy') return null;
     if (health !== null && this.#doubt(container, now) === null)
-      return `is ${health}${health === 'unhealthy' ? formatHealthOutput(container.lastHealthOutput) : ''}`;
+      return `is ${health}${health === 'unhealthy' ? formatHealthCheckOutput(container.lastHealthOutput) : ''}`;
     return known?.startedAt === startedAt && now - since >= steady ? null : 'has just started';
   }
 

@@ -2,7 +2,7 @@ import { roleLabelOf } from '../../../core/names/product.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { serviceOf } from '../../../engine/objects/container.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
-import { addFileSettings } from '../../run/options/settings-file.ts';
+import { addSettingsFromFile } from '../../run/options/settings-file.ts';
 import { type UpdateOptions, updateOptionsOf } from '../../run/options/update-options.ts';
 import { addArchiveTarget } from '../../run/release/expected-digests.ts';
 import type { InitialRunContext, RunContext } from '../../run/run-context.ts';
@@ -18,7 +18,7 @@ export async function addProjectOptions(
   { line, ...context }: InitialRunContext,
   place: ProjectLocation,
 ): Promise<RunContext> {
-  const options = updateOptionsOf(await addFileSettings(line, place.mountedAt, context.log));
+  const options = updateOptionsOf(await addSettingsFromFile(line, place.mountedAt, context.log));
   context.notifier.addresses = options.notify;
   return addLabeledWorkers({ ...context, options: await addArchiveTarget(options) }, place.name);
 }

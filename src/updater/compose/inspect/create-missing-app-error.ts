@@ -7,7 +7,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from './find-project/find-instance.ts';
 import { parseProjectLabels } from './find-project/labeled-project.ts';
 import { linkProjectPaths, readProject } from './project-files/read-project.ts';
-import { formatChoiceLines, type ServiceChoice, serviceChoicesOf } from './services/choices.ts';
+import { formatServiceChoiceLines, type ServiceChoice, serviceChoicesOf } from './services/choices.ts';
 import { serviceImagesOf } from './services/related-services.ts';
 
 type Context = Pick<RunContext, 'engine' | 'log' | 'options'>;
@@ -36,7 +36,7 @@ export async function createMissingAppError(
       ? 'Start the instance once with {up}, or specify the app service with --service.'
       : `Add one of the lines above to ${settingsFileName}, or specify the same services with --service, starting with the app.`;
   return new UpdateError('no-app', `project ${name} in ${directory} has no container for service ${app}`, {
-    detail: formatChoiceLines(choices),
+    detail: formatServiceChoiceLines(choices),
     advice: `Services with containers: ${names || 'none'}. ${next}`,
   });
 }

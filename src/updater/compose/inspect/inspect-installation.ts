@@ -22,7 +22,7 @@ import { dryRunComposeUp } from './dry-run.ts';
 import type { FoundInstance } from './find-project/find-instance.ts';
 import { listOtherProjects, parseProjectLabels } from './find-project/labeled-project.ts';
 import {
-  clusterComposeFileName,
+  clusterModeComposeFileName,
   composeFileName,
   type InspectedProject,
   type Installation,
@@ -230,6 +230,6 @@ function kindOf(
   const first = composeFiles.find(({ path }) => path === join(directory, composeFileName));
   const [only, ...others] = composeFiles;
   const cluster =
-    others.length === 0 && only?.path === join(directory, clusterComposeFileName) ? only : undefined;
+    others.length === 0 && only?.path === join(directory, clusterModeComposeFileName) ? only : undefined;
   return isGeneratedComposeFile((first ?? cluster)?.text ?? '', product) ? 'generated' : 'user-written';
 }

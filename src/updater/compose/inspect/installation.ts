@@ -128,8 +128,8 @@ export const completionDependenciesOf = (service: ComposeService | undefined): s
 /** Compose file of a release. It overwrites the same file of a generated installation. */
 export const composeFileName = 'compose.yaml';
 /** Compose file for the product's cluster mode, used together with `compose.yaml` or alone. */
-export const clusterComposeFileName = 'compose.cluster.yaml';
-export const releaseComposeFileNames = [composeFileName, clusterComposeFileName] as const;
+export const clusterModeComposeFileName = 'compose.cluster.yaml';
+export const releaseComposeFileNames = [composeFileName, clusterModeComposeFileName] as const;
 
 /** A generated compose file starts with the product's marker, and updates overwrite it. */
 export const isGeneratedComposeFile = (text: string, { marker }: Product): boolean =>

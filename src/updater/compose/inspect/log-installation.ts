@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { isNumberedTag, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { type Container, isUp } from '../../../engine/objects/container.ts';
-import { formatHealthOutput } from '../../../engine/objects/health-check.ts';
+import { formatHealthCheckOutput } from '../../../engine/objects/health-check.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import {
@@ -51,7 +51,7 @@ export function logInstallation(installation: Installation, log: Log): void {
     const what = failed.healthCheck.cannotRun
       ? `the health check of ${name} cannot run, so the update of ${name} cannot be verified`
       : `${name} is unhealthy even before the update, so its update cannot be verified`;
-    log.warn(`${what}${formatHealthOutput(log.maskText(failed.lastHealthOutput))}`);
+    log.warn(`${what}${formatHealthCheckOutput(log.maskText(failed.lastHealthOutput))}`);
   }
   const shared = joinWithAnd(followers.map(({ name }) => name));
   if (followers.length === 1)

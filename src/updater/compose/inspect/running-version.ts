@@ -5,7 +5,7 @@ import { compareVersions } from '../../../core/release/compare-versions.ts';
 import { isNumberedTag, type PinTag, parsePinTag, parseVersionLabel } from '../../../core/release/pin-tag.ts';
 import type { Container } from '../../../engine/objects/container.ts';
 import { versionLabel } from '../../../engine/objects/labels.ts';
-import { hasInheritedVersion, isProductPin } from '../../plan/release-plan.ts';
+import { hasInheritedVersionLabel, isProductPin } from '../../plan/release-plan.ts';
 
 /**
  * Returns the known versions, such as `1.4.2`, oldest first. A container's version comes from the release tag of its
@@ -22,7 +22,7 @@ export function listRunningVersions(containers: readonly Container[]): string[] 
 
 /** Whether the version label of a container's image contradicts the image's tag. */
 export const hasContradictingLabel = (container: Container): boolean =>
-  hasInheritedVersion(tagOf(container), container.labels);
+  hasInheritedVersionLabel(tagOf(container), container.labels);
 
 /**
  * Returns the newest running version, which is the minimum for an update. If no image specifies its version, returns

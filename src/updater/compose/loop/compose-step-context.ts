@@ -1,5 +1,5 @@
 import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
-import { watchStops } from '../../../engine/containers/container-events.ts';
+import { watchContainerStops } from '../../../engine/containers/container-events.ts';
 import {
   listProjectContainers,
   type ProjectContainers,
@@ -16,7 +16,7 @@ import type { ProjectObservation } from '../concurrent-changes/require-same-cont
 import { hasNothingToUpdate } from '../finish/finish-unchanged.ts';
 import type { UnusedImages } from '../finish/finish-updated.ts';
 import { ContainerStartTimes } from '../health/health-evaluator.ts';
-import type { Plan, PreparedPlan } from '../plan/prepared-plan.ts';
+import type { PreparedPlan, ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import type { BackgroundPull } from '../pull/background-pull.ts';
 import type { UpAttempts } from '../replace/replace-service.ts';
 import type { JournaledContext, ReplacementContext } from '../replace/replacement.ts';
@@ -35,7 +35,7 @@ const freshMs = 500;
  * journal remains.
  */
 interface UpdatePreparation {
-  plan: Plan;
+  plan: ProjectUpdatePlan;
   /** Compose's model of the new files, requested in advance; null if the files depend on the pulled images. */
   earlyModel: Promise<ComposeModel | null>;
   /** Check of the host. The check may still be in progress, and must succeed before a container is stopped. */
@@ -77,7 +77,7 @@ export class ComposeStepContext {
   /** Counts the starts of each container while data is restored. */
   readonly startsWhileRestoring = createRestoreStartCounter();
   readonly #wasKilled: boolean;
-  #watch: ReturnType<typeof watchStops> | null = null;
+  #watch: ReturnType<typeof watchContainerStops> | null = null;
   #seen: ProjectObservation | null = null;
   /** How often another process has started the new version during a restore. */
   newVersionStarts = 0;
@@ -228,7 +228,7 @@ export class ComposeStepContext {
   beginReplacing(): void {
     this.context.cancellation.disable();
     const ids = this.changeover().containers.map(({ id }) => id);
-    this.#watch ??= watchStops(this.lasting.engine, ids);
+    this.#watch ??= watchContainerStops(this.lasting.engine, ids);
   }
 
   /** Returns the stops that are still in progress. The engine reports a container as running until it exits. */

@@ -2,7 +2,7 @@ import { CancelledError, InterruptedError } from '../../../core/cancellation/can
 import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import type { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
-import { formatRestorePointTime, type SavedRestorePoint } from '../../data/restore-point.ts';
+import { formatRestorePointTime, type RestorePointRecordData } from '../../data/restore-point.ts';
 import { createFailedOutcome, maskOutcome, type RunOutcome } from '../../run/log/run-outcome.ts';
 import { journalOutcomeFactsOf } from '../../run/state/journal.ts';
 import { hasNewVersionStarted } from '../../run/state/rollout.ts';
@@ -122,7 +122,7 @@ async function beginDataRollback(
 }
 
 export const createRestorePointRollbackError = (
-  { version, at }: SavedRestorePoint,
+  { version, at }: RestorePointRecordData,
   message: string,
   more: { isLogged?: boolean; cause?: unknown } = {},
 ): UpdateError =>

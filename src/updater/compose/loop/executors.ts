@@ -28,8 +28,8 @@ import { restoreExecutors } from '../rollback/restore-containers.ts';
 import {
   restartDataServices,
   restoreData,
+  rethrowJournalWriteError,
   stopCoveredServices,
-  throwJournalWriteError,
 } from '../rollback/restore-data.ts';
 import { restoreFilesAndTags } from '../rollback/restore-files-and-tags.ts';
 import { saveDataWhileRunning, saveDataWhileStopped } from '../save/save-data.ts';
@@ -37,12 +37,16 @@ import { awaitUpdatedServices } from '../verify/await-services.ts';
 import { verifyReplacement } from '../verify/verify-replacement.ts';
 import type { ComposeStepContext } from './compose-step-context.ts';
 import { logReplacement } from './log-replacement.ts';
-import type { ComposeRunView, ComposeStep, ComposeStepKind, StepOfKind } from './next-step.ts';
-import { writeUpdate } from './write-update.ts';
+import type { ComposeRunView, ComposeStep, ComposeStepKind, ComposeStepOfKind } from './next-step.ts';
+import { runWritePhase } from './run-write-phase.ts';
 
 type RunStepKind = Exclude<ComposeStepKind, RestoreStep['kind']>;
 type Executors = {
-  [K in RunStepKind]: (step: StepOfKind<K>, work: ComposeStepContext, view: ComposeRunView) => Promise<void>;
+  [K in RunStepKind]: (
+    step: ComposeStepOfKind<K>,
+    work: ComposeStepContext,
+    view: ComposeRunView,
+  ) => Promise<void>;
 };
 
 /** Maximum number of times that the new version may be started during a restore before the rollback fails. */
@@ -84,7 +88,7 @@ const executors: Executors = {
     const { context, journal, preparation } = work;
     const { saved = null, look, earlier } = preparation;
     const changeover = work.plannedRollout();
-    await writeUpdate(context, work.prepared(), { changeover, saved });
+    await runWritePhase(context, work.prepared(), { changeover, saved });
     saved?.endWatch();
     // If another version was started while the data was being saved, the restore point was discarded, and the journal
     // no longer contains it.
@@ -132,12 +136,12 @@ const executors: Executors = {
   },
 
   'restore-data': (_, { lasting, startsWhileRestoring }) =>
-    restoreData(lasting, startsWhileRestoring).catch(throwJournalWriteError),
+    restoreData(lasting, startsWhileRestoring).catch(rethrowJournalWriteError),
   'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.previousTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
     // If the run is interrupted after this line, the state `saved` makes the next run restore the data again.
-    await writeRestorePointState(journal, { state: 'saved' }).catch(throwJournalWriteError);
+    await writeRestorePointState(journal, { state: 'saved' }).catch(rethrowJournalWriteError);
     work.restoreAgain([]);
     work.newVersionStarts += 1;
     if (work.newVersionStarts < maxNewVersionStarts) {
@@ -175,7 +179,7 @@ const executors: Executors = {
 };
 
 async function upOnce(
-  step: StepOfKind<'up'>,
+  step: ComposeStepOfKind<'up'>,
   work: ComposeStepContext,
   { now }: ComposeRunView,
 ): Promise<void> {

@@ -48,7 +48,7 @@ type RollbackStep =
 
 export type ComposeStep = UpdateStep | RollbackStep;
 export type ComposeStepKind = ComposeStep['kind'];
-export type StepOfKind<K extends ComposeStepKind> = Extract<ComposeStep, { kind: K }>;
+export type ComposeStepOfKind<K extends ComposeStepKind> = Extract<ComposeStep, { kind: K }>;
 
 /** Facts known only to this process: they are neither in the journal nor reported by the engine. */
 export interface UnjournaledRunState {

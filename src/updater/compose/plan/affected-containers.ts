@@ -5,13 +5,13 @@ import { type Container, isUp, type StorageMount, serviceOf } from '../../../eng
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 import { listFilesToWrite } from './files/list-files-to-write.ts';
-import type { Plan } from './prepared-plan.ts';
+import type { ProjectUpdatePlan } from './prepared-plan.ts';
 
 /**
  * Warns about running containers that are not updated, but share a namespace or data with an updated container, or
  * mount a file that the update edits.
  */
-export function findAffectedContainerWarnings(plan: Plan): string[] {
+export function findAffectedContainerWarnings(plan: ProjectUpdatePlan): string[] {
   const { installation } = plan;
   const { files, outsideContainers: outside } = installation;
   const updated = replacedServicesOf(installation).flatMap(({ containers }) => containers);
@@ -45,7 +45,7 @@ export function findAffectedContainerWarnings(plan: Plan): string[] {
  * Warns if the next `docker compose up` will not use the same files as the update, for example because of a new
  * override file.
  */
-function findOtherFilesWarnings({ installation, updates }: Plan): string[] {
+function findOtherFilesWarnings({ installation, updates }: ProjectUpdatePlan): string[] {
   const { files, nextFiles } = installation;
   if (nextFiles.length === 0) return [];
   const names = (list: readonly TextFile[]) =>

@@ -7,10 +7,10 @@ import type { Log } from '../../run/log/run-log.ts';
 import { replacedServicesOf } from '../inspect/installation.ts';
 import { excludeAllWildcard } from '../inspect/services/check-specified-services.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
-import type { Plan } from './prepared-plan.ts';
+import type { ProjectUpdatePlan } from './prepared-plan.ts';
 
 /** Logs the plan in one line, followed by its warnings. */
-export function logPlan(plan: Plan, log: Log): void {
+export function logPlan(plan: ProjectUpdatePlan, log: Log): void {
   const { installation } = plan;
   const bumps = plan.updates.filter(hasTagChange);
   const places = [...new Set(bumps.map((update) => describeBump(update, installation.files.newEnvFile)))];
@@ -45,7 +45,7 @@ export function logPlan(plan: Plan, log: Log): void {
  * install. Logged only if services are specified, because the product is then usually a third-party product.
  */
 export function logComposeFileReminder(
-  { installation, from, to }: Pick<Plan, 'installation' | 'from' | 'to'>,
+  { installation, from, to }: Pick<ProjectUpdatePlan, 'installation' | 'from' | 'to'>,
   { servicesNamed, exclude }: { servicesNamed: boolean; exclude: readonly string[] },
   log: Log,
 ): void {

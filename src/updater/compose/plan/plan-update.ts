@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { checkPinAgainstModel } from '../../../core/compose/pins/find-pin.ts';
+import { requirePinMatchesModel } from '../../../core/compose/pins/find-pin.ts';
 import type { Pin } from '../../../core/compose/pins/pin.ts';
 import { countVersionNumbers, isMajorVersionChange } from '../../../core/release/compare-versions.ts';
 import { planTagUpdate, type TagUpdateResult } from '../../../core/release/plan-tag-update.ts';
@@ -9,7 +9,7 @@ import type { Image } from '../../../engine/objects/container.ts';
 import { versionLabel } from '../../../engine/objects/labels.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
 import { planRelease, type ReleasePlan, type ServiceUpdate } from '../../plan/release-plan.ts';
-import type { ReleaseRequest } from '../../run/options/update-options.ts';
+import type { TargetOption } from '../../run/options/update-options.ts';
 import {
   type InspectedProject,
   releaseComposeFileNames,
@@ -24,7 +24,7 @@ import { hasContradictingLabel, listRunningVersions } from '../inspect/running-v
  */
 export function planUpdate<I extends InspectedProject>(
   project: I,
-  request: ReleaseRequest,
+  request: TargetOption,
 ): ReleasePlan & { installation: I } {
   const { runningVersion, model, kind } = project;
   const services = updatedServicesOf(project).map(({ pin, containers }) => ({
@@ -35,7 +35,7 @@ export function planUpdate<I extends InspectedProject>(
   const isCanary = kind === 'generated' && services.every(({ pin }) => pin.tag.kind === 'canary');
   const defaultTarget = isCanary ? ({ kind: 'canary', tag: 'canary' } as const) : null;
   const nextTag = (pin: Pin, to: PlannedTarget | null) => {
-    checkPinAgainstModel(pin, model.services[pin.service]?.image);
+    requirePinMatchesModel(pin, model.services[pin.service]?.image);
     return nextTagOf(project, pin, to);
   };
   const pinned = { services, from: formatRunningVersion(project), defaultTarget, nextTag };
@@ -50,7 +50,7 @@ export function planUpdate<I extends InspectedProject>(
  */
 export function listPlannedUpdates(
   project: InspectedProject,
-  request: ReleaseRequest,
+  request: TargetOption,
 ): readonly ServiceUpdate[] {
   try {
     return planUpdate(project, request).updates;
@@ -78,7 +78,7 @@ export function findMajorVersionWarnings(prefix: string, from: string | null, to
   ];
 }
 
-export const pinsOf = (installation: InspectedProject): Pin[] =>
+export const updatedPinsOf = (installation: InspectedProject): Pin[] =>
   updatedServicesOf(installation).map(({ pin }) => pin);
 
 /** @param image - the pulled image of the app, if there is one */

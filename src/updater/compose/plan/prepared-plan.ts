@@ -1,14 +1,14 @@
 import type { FileChange } from '../../../core/compose/draft.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/objects/container.ts';
-import type { PlannedRestorePoint } from '../../data/copies/survey-restore-point.ts';
+import type { PlannedRestorePoint } from '../../data/copies/estimate-restore-point.ts';
 import type { ReleasePlan } from '../../plan/release-plan.ts';
 import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
 import type { Recalls } from '../../run/release/recalls.ts';
 import type { Installation } from '../inspect/installation.ts';
 
 /** An update as planned before the pull: `plan` prints it, and `update` executes it. It is never modified. */
-export interface Plan extends ReleasePlan {
+export interface ProjectUpdatePlan extends ReleasePlan {
   installation: Installation;
   /** Digests that images and files must have; null if nothing is verified. */
   expected: ExpectedDigests | null;
@@ -23,7 +23,7 @@ export interface Plan extends ReleasePlan {
 }
 
 /** The plan after the pull. Compose has resolved the new files, but they have not been written. */
-export interface PreparedPlan extends Plan {
+export interface PreparedPlan extends ProjectUpdatePlan {
   /** Local images, keyed by the references in the plan. */
   images: ReadonlyMap<string, Image>;
   /** Version label of the new app image, such as `1.5.0`; null if there is none. */

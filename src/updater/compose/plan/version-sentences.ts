@@ -4,7 +4,7 @@ import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import { labeledVersionOf } from '../../plan/release-plan.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import type { Plan, PreparedPlan } from './prepared-plan.ts';
+import type { PreparedPlan, ProjectUpdatePlan } from './prepared-plan.ts';
 
 /**
  * Returns the version before the update. If the old and the new image have the same version label, the label cannot be
@@ -69,7 +69,11 @@ export function findVersionWarnings(plan: PreparedPlan): string[] {
  * Whether a version label must be wrong: it is older than the target, although `checkStaleTags` has found that the
  * floating tag points to the target's image.
  */
-const isWrongVersionLabel = ({ release, app }: Plan, update: ServiceUpdate, version: string): boolean =>
+const isWrongVersionLabel = (
+  { release, app }: ProjectUpdatePlan,
+  update: ServiceUpdate,
+  version: string,
+): boolean =>
   (update === app || floats(update)) &&
   release !== null &&
   compareSharedVersionNumbers(version, release.version) < 0;

@@ -13,7 +13,7 @@ import { logComposeFileReminder, logPlan } from '../plan/log-plan.ts';
 import { findMissingImageWarnings } from '../plan/missing-images.ts';
 import { requireExistingDependencies } from '../plan/new-services.ts';
 import { planUpdate } from '../plan/plan-update.ts';
-import type { Plan } from '../plan/prepared-plan.ts';
+import type { ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import { planRestorePoint } from '../restore-point/plan-restore-point.ts';
 import { findNewSettings } from './find-new-settings.ts';
 import { requestPlannedModel } from './prepare-plan.ts';
@@ -25,10 +25,10 @@ import { requestPlannedModel } from './prepare-plan.ts';
 export async function createPlan(
   context: RunContext,
   instance: FoundInstance,
-  { installation, expected, recalls }: Pick<Plan, 'installation' | 'expected' | 'recalls'>,
-): Promise<{ plan: Plan; early: Promise<ComposeModel | null> }> {
+  { installation, expected, recalls }: Pick<ProjectUpdatePlan, 'installation' | 'expected' | 'recalls'>,
+): Promise<{ plan: ProjectUpdatePlan; early: Promise<ComposeModel | null> }> {
   const { engine, options, log } = context;
-  const plan: Plan = {
+  const plan: ProjectUpdatePlan = {
     ...planUpdate(installation, options),
     expected,
     recalls,

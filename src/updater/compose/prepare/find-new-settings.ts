@@ -4,7 +4,7 @@ import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
 import type { Image } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Installation } from '../inspect/installation.ts';
-import type { Plan } from '../plan/prepared-plan.ts';
+import type { ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import { type NewSetting, planNewSettings } from '../plan/release/plan-new-settings.ts';
 import { parseReleaseLabel } from '../plan/release/release-label.ts';
 
@@ -18,7 +18,10 @@ const generators = {
  * Reads new settings from the `release.json` of a release, or from a label of its app image. The label is available
  * only after the pull.
  */
-export function findNewSettings(plan: Plan, image?: Image): { settings: NewSetting[]; warnings: string[] } {
+export function findNewSettings(
+  plan: ProjectUpdatePlan,
+  image?: Image,
+): { settings: NewSetting[]; warnings: string[] } {
   const { installation, expected, given, app } = plan;
   const { containers } = installation.app;
   const isKnown = image !== undefined || (expected?.settings && app.tag !== app.pin.reference.tag);

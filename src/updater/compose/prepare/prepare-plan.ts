@@ -17,25 +17,25 @@ import { findOtherProjectWarnings } from '../checks/find-other-project-warnings.
 import { describePrivilegeGains } from '../drift/index.ts';
 import { type Installation, releaseComposeFileNames } from '../inspect/installation.ts';
 import { maskFileSecrets } from '../inspect/project-files/mask-file-secrets.ts';
-import { checkPulledVersion, createPreparedPlan } from '../plan/files/create-prepared-plan.ts';
+import { createPreparedPlan, findPulledVersion } from '../plan/files/create-prepared-plan.ts';
 import { draftFileChanges, hasImageDependentChanges } from '../plan/files/draft-file-changes.ts';
 import { runningAppOf } from '../plan/plan-update.ts';
-import type { Plan, PreparedPlan } from '../plan/prepared-plan.ts';
+import type { PreparedPlan, ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import { checkImagePlatforms } from '../plan/release/check-image-platforms.ts';
 import {
   createMissingVariablesError,
   findEmptyVariableWarnings,
   requireSecretValues,
 } from '../plan/release/missing-variables.ts';
-import type { ReleaseFileUpdate } from '../plan/release/plan-release-file-updates.ts';
+import type { ComposeFileReplacement } from '../plan/release/plan-compose-file-replacements.ts';
 import { findReleaseLabelWarnings } from '../plan/release/release-label.ts';
-import { checkSettingsChanges } from '../verify-edit/compare-models.ts';
+import { requireExpectedSettingChanges } from '../verify-edit/compare-models.ts';
 import { resolveProposedModel } from '../verify-edit/resolve-proposed-model.ts';
 import { findNewSettings } from './find-new-settings.ts';
-import { readReleaseFileUpdates } from './read-release-file-updates.ts';
+import { readComposeFileReplacements } from './read-compose-file-replacements.ts';
 
 /** Requests compose's model of the new files before the pull. Null if the files depend on the pulled images. */
-export async function requestPlannedModel(plan: Plan): Promise<ComposeModel | null> {
+export async function requestPlannedModel(plan: ProjectUpdatePlan): Promise<ComposeModel | null> {
   if (hasImageDependentChanges(plan)) return null;
   const { draft } = draftFileChanges(plan);
   return modelOf(plan.installation, draft);
@@ -44,7 +44,7 @@ export async function requestPlannedModel(plan: Plan): Promise<ComposeModel | nu
 /** Drafts the new files and checks compose's model of them. Nothing on disk changes. */
 export async function preparePlan(
   engine: Engine,
-  plan: Plan,
+  plan: ProjectUpdatePlan,
   pulled: {
     /** Local images, keyed by the references in the plan. */
     images: ReadonlyMap<string, Image>;
@@ -64,7 +64,7 @@ export async function preparePlan(
 ): Promise<PreparedPlan> {
   const { installation } = plan;
   const { images, backup, early, proven, log } = pulled;
-  const version = checkPulledVersion(plan, images);
+  const version = findPulledVersion(plan, images);
   const image = images.get(plan.app.to);
   const lookUp = pulled.skipLag ? null : createTagLookup(engine);
   const checked = await checkPulledImages(plan, images, {
@@ -73,7 +73,7 @@ export async function preparePlan(
   });
   const taken =
     installation.kind === 'generated' && image
-      ? await readReleaseFileUpdates(engine, installation, image, { backup, proven })
+      ? await readComposeFileReplacements(engine, installation, image, { backup, proven })
       : { texts: [], warnings: [] };
   const { draft: unsetDraft, expected } = draftFileChanges(plan, images, taken.texts);
   const { settings, warnings } = findNewSettings(plan, image);
@@ -90,7 +90,7 @@ export async function preparePlan(
   const isWhole = draft !== unsetDraft && installation.kind === 'generated';
   const unset = isWhole ? null : ((await early) ?? (await modelOf(installation, unsetDraft, taken.texts)));
   const model = unset && draft === unsetDraft ? unset : await modelOf(installation, draft, taken.texts);
-  if (unset) checkSettingsChanges(unset, model);
+  if (unset) requireExpectedSettingChanges(unset, model);
   const paths = draft.changes.map(({ path }) => path);
   if (settings.length > 0) await checkReplaceableFiles(paths, installation.paths);
   log.addMaskRules(() => buildModelMaskRules(model));
@@ -161,7 +161,7 @@ function findOwnDefinitions(files: ProjectFiles, directory: string, message: str
 async function modelOf(
   installation: Installation,
   draft: ProjectDraft,
-  release: readonly ReleaseFileUpdate[] = [],
+  release: readonly ComposeFileReplacement[] = [],
 ): Promise<ComposeModel> {
   const { compose, kind, model } = installation;
   const paths = draft.changes.map(({ path }) => path);

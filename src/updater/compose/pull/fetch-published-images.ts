@@ -37,7 +37,7 @@ export async function fetchPublishedImage(
       return { status, said: status === null ? `timeout: ${error.message}` : message };
     });
     if ('digest' in told) return { ...told, reference, credentials: login };
-    await awaitPullRetry(told, { reference, attempt, engine, log });
+    await waitBeforePullRetry(told, { reference, attempt, engine, log });
   }
 }
 
@@ -45,7 +45,7 @@ export async function fetchPublishedImage(
  * Waits before the next try. Throws the given error instead if another try would not help, or if this was the last try.
  * @throws UpdateError pull-…
  */
-export async function awaitPullRetry(
+export async function waitBeforePullRetry(
   { said, status }: { said: string; status: number | null },
   { reference, attempt, engine, log }: EngineContext & { reference: string; attempt: number },
 ): Promise<void> {

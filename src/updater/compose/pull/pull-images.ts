@@ -7,7 +7,7 @@ import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
 import { parseComposeMessages } from '../../../engine/cli/compose-output.ts';
 import { explainProxyError, proxyAdvice } from '../../../engine/proxy-error.ts';
 import { classifyPullFailure, type RetryPolicy } from '../../../engine/registry/classify-pull-failure.ts';
-import { PullMeter, type PullProgress } from '../../../engine/registry/pull-progress.ts';
+import { type PullProgress, PullProgressMeter } from '../../../engine/registry/pull-progress.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { findFailedImages } from './find-failed-images.ts';
@@ -76,10 +76,10 @@ async function pullImageGroup(
   try {
     const override = join(directory, 'override.yaml');
     await writeFile(override, formatOverrideFile(references));
-    const meter = new PullMeter();
+    const meter = new PullProgressMeter();
     let oneByOne = false;
     for (let attempt = 0; ; attempt++) {
-      const tell = createPullReporter(names, log, percent);
+      const tell = createPullProgressReporter(names, log, percent);
       const deadlineMs = deadline - performance.now();
       if (deadlineMs <= 0) throw createPullTimeoutError(names);
       const result = await compose.pull([...references.keys()], override, {
@@ -141,7 +141,7 @@ export const createPullTimeoutError = (names: string) =>
   new UpdateError('pull-timeout', `pulling ${names} took longer than allowed`);
 
 /** Creates a function that logs at most one line per second, and only if the progress has changed. */
-export function createPullReporter(
+export function createPullProgressReporter(
   names: string,
   log: PullLog,
   percent = true,

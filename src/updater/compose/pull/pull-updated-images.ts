@@ -9,11 +9,11 @@ import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { createLocalBuildError } from '../checks/check-local-builds.ts';
 import type { Installation } from '../inspect/installation.ts';
-import type { Plan } from '../plan/prepared-plan.ts';
+import type { ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import type { BackgroundPull } from './background-pull.ts';
 import { fetchPublishedImage } from './fetch-published-images.ts';
 import { findFailedImages } from './find-failed-images.ts';
-import { loadImages } from './load/load-images.ts';
+import { loadImagesFromArchive } from './load/load-images.ts';
 import { findLocalImages, type PreviousTag, readPreviousTags, untagImages } from './local-tags.ts';
 import { pullImages } from './pull-images.ts';
 import { requireKnownDigests, requireVerifiedImages, serviceOfImageKey } from './require-verified.ts';
@@ -38,7 +38,11 @@ const referencesOf = (updates: readonly ServiceUpdate[]): ReadonlyMap<string, st
   new Map(updates.map(({ service, to }) => [service, to] as const));
 
 /** Pulls the images in the plan. Returns the local images, keyed by reference. */
-export async function pullUpdatedImages(context: RunContext, plan: Plan, obtaining: PullSettings) {
+export async function pullUpdatedImages(
+  context: RunContext,
+  plan: ProjectUpdatePlan,
+  obtaining: PullSettings,
+) {
   const { updates, expected, unconfirmed } = plan;
   const isLoaded = context.options.proof.archive !== null;
   for (const { service, to, shouldPull: pull } of updates) {
@@ -66,7 +70,7 @@ export async function pullUpdatedImages(context: RunContext, plan: Plan, obtaini
  */
 export async function pullAddedImages(
   context: RunContext,
-  plan: Plan,
+  plan: ProjectUpdatePlan,
   added: ReadonlyMap<string, string>,
   obtaining: PullSettings,
 ): Promise<Map<string, Image>> {
@@ -86,7 +90,7 @@ export async function pullAddedImages(
  */
 async function pullOrLoadImages(
   context: RunContext,
-  { installation: { compose, platform, model }, expected }: Plan,
+  { installation: { compose, platform, model }, expected }: ProjectUpdatePlan,
   {
     wanted,
     named,
@@ -139,7 +143,7 @@ async function loadArchivedImages(
   const isHere = (reference: string) =>
     local.has(reference) && parseImageReference(reference)?.digest !== null;
   const missing = new Map([...wanted].filter(([, reference]) => !isHere(reference)));
-  const loaded = await loadImages(context, missing, { from: archive, expected, ...how });
+  const loaded = await loadImagesFromArchive(context, missing, { from: archive, expected, ...how });
   for (const [service, reference] of missing) {
     if (loaded.has(reference) || local.has(reference)) continue;
     const message = `the image ${reference} used by ${serviceOfImageKey(service)} is neither in ${archive} nor on this machine`;

@@ -27,7 +27,7 @@ export async function requireSpaceToPull(
   ]);
   const missing = pulled.filter(({ to }) => !images.has(to));
   const sizeNow = (service: string) => images.get(idNow(service) ?? '')?.size ?? 0;
-  const needed = computeRequiredBytes(missing, expected?.layers ?? new Map(), sizeNow);
+  const needed = computeRequiredPullBytes(missing, expected?.layers ?? new Map(), sizeNow);
   const free = bavail * bsize;
   if (needed <= free) return;
   const message = `the images to pull need at least ${formatSize(needed)}, but the engine's disk has only ${formatSize(free)} free`;
@@ -41,7 +41,7 @@ export async function requireSpaceToPull(
  * of the running image is used, or 0 if that is unknown too.
  * @param layers - layer sizes in bytes, keyed by digest, for each service or repository
  */
-export function computeRequiredBytes(
+export function computeRequiredPullBytes(
   images: readonly Pick<ServiceUpdate, 'service' | 'to'>[],
   layers: ExpectedDigests['layers'],
   sizeNow: (service: string) => number,

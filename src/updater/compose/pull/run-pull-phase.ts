@@ -3,7 +3,7 @@ import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { requireNoDataLoss } from '../checks/check-volumes.ts';
 import { runPreflight } from '../checks/run-preflight.ts';
-import type { Plan, PreparedPlan } from '../plan/prepared-plan.ts';
+import type { PreparedPlan, ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import { preparePlan } from '../prepare/prepare-plan.ts';
 import type { BackgroundPull } from './background-pull.ts';
 import {
@@ -28,7 +28,7 @@ interface PullInputs {
  */
 export async function runPullPhase(
   context: RunContext,
-  plan: Plan,
+  plan: ProjectUpdatePlan,
   { earlyModel: early, journal, backgroundPull }: PullInputs,
 ): Promise<PreparedPlan> {
   const { installation, updates, expected } = plan;

@@ -17,7 +17,11 @@ import { hasNewVersionStarted } from '../../run/state/rollout.ts';
 import { runNamePattern } from '../../run/state/run-names.ts';
 import { backupDirectoryOf } from '../../run/state/state-directory.ts';
 import { type FoundInstance, requireNoUnrelatedContainers } from '../inspect/find-project/find-instance.ts';
-import { linkProjectPaths, listProjectPaths, readProject } from '../inspect/project-files/read-project.ts';
+import {
+  linkProjectPaths,
+  listProjectFilePaths,
+  readProject,
+} from '../inspect/project-files/read-project.ts';
 import { findLocalImages } from '../pull/local-tags.ts';
 import { checkJournalFiles, checkJournalProject, checkJournalRestorePoint } from './check-journal.ts';
 import { findExternalChange } from './find-external-change.ts';
@@ -75,7 +79,7 @@ export async function gatherPreviousRunFacts(
   const laterChange = findExternalChange(data, { files: await readFileStates(files), containers, images });
   const isOwn = data.containerId === own.id;
   if (laterChange === null && files.length > 0) {
-    checkJournalFiles(data, await listProjectPaths(project, paths), place.mountedAt);
+    checkJournalFiles(data, await listProjectFilePaths(project, paths), place.mountedAt);
   }
   const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
   const { attempt } = nextAttemptFieldsOf(data);

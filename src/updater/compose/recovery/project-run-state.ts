@@ -1,7 +1,7 @@
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
 import { type OutcomeFacts, unknownOutcomeFacts } from '../../run/log/outcome-details.ts';
 import {
-  formatPendingMessage,
+  formatUnfinishedRunMessage,
   type Journal,
   type JournalData,
   journalOutcomeFactsOf,
@@ -46,7 +46,7 @@ export function projectOutcomeFactsOf({
   journal,
 }: ProjectRunState): OutcomeFacts {
   const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
-  const halfDone = isHalfDone ? formatPendingMessage(earlier.data) : null;
+  const halfDone = isHalfDone ? formatUnfinishedRunMessage(earlier.data) : null;
   if (installation !== null) {
     const safe = findSafeServices(installation);
     return {

@@ -8,8 +8,8 @@ import type { RunContext } from '../../run/run-context.ts';
 import { runSteps } from '../../run/run-steps.ts';
 import type { RecoveryResult } from '../../run/run-update.ts';
 import {
-  formatPendingMessage,
-  isPending,
+  formatUnfinishedRunMessage,
+  isRunUnfinished,
   Journal,
   type JournalData,
   journalOutcomeFactsOf,
@@ -52,9 +52,9 @@ export async function recoverPreviousRun(
   const data = await readPreviousJournal(lock, log);
   log.copyTo(join(lock.state, logFileName), { add: data !== null && data.state.at !== 'ended' });
   const fresh = { kind: 'settled', left: data } as const;
-  if (data === null || !isPending(data)) return fresh;
+  if (data === null || !isRunUnfinished(data)) return fresh;
   soFar.previousRun = { data, stands: true };
-  log.warn(formatPendingMessage(data));
+  log.warn(formatUnfinishedRunMessage(data));
   const { files, facts, rejection } = await gatherPreviousRunFacts(context, instance, data);
   const step = planRecovery(data, facts);
   if (rejection !== null && (step.kind === 'resume' || step.kind === 'complete')) throw rejection;

@@ -1,7 +1,7 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
-import type { DurationEstimate, RestorePointSurvey } from '../../data/copies/survey-restore-point.ts';
+import type { DurationEstimate, RestorePointEstimate } from '../../data/copies/estimate-restore-point.ts';
 import { isServiceContainer } from '../../data/selection/choose-mounts.ts';
 import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
 
@@ -52,7 +52,7 @@ export function findDependentContainers(
  * @param name - the name of the product
  */
 export function describeRestorePoint(
-  { point, seconds, outside, notSaved, needed, free }: RestorePointSurvey,
+  { point, seconds, outside, notSaved, needed, free }: RestorePointEstimate,
   users: readonly string[],
   name: string,
 ): string[] {
@@ -98,7 +98,7 @@ const longDowntimeSeconds = 15 * 60;
  * @throws UpdateError data-unsupported if even the shortest estimate exceeds the limit
  */
 export function checkDowntimeEstimate(
-  { point, seconds }: Pick<RestorePointSurvey, 'point' | 'seconds'>,
+  { point, seconds }: Pick<RestorePointEstimate, 'point' | 'seconds'>,
   limit: number | null,
   name: string,
 ): string[] {

@@ -3,23 +3,23 @@ import { dirname } from 'node:path';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { HostPaths } from '../../../core/mounts/host-paths.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
-import { findUsableRestorePoint } from '../../data/copies/restore-point-record.ts';
 import {
   bytesToReadOf,
+  estimateRestorePoint,
   type PlannedRestorePoint,
   type PreviousSaveTiming,
-  surveyRestorePoint,
-} from '../../data/copies/survey-restore-point.ts';
+} from '../../data/copies/estimate-restore-point.ts';
+import { findUsableRestorePoint } from '../../data/copies/restore-point-record.ts';
 import {
   findRestorePoints,
   formatRestorePoint,
   isCompleteRestorePoint,
   isUsedRestorePoint,
+  type RestorePointRecordData,
   readRestorePointRecord,
   resolveRestorePointsDirectory,
-  type SavedRestorePoint,
 } from '../../data/restore-point.ts';
-import { type DataFacts, requireDataDeclaration } from '../../data/selection/evaluate-data.ts';
+import { type DataSelectionFacts, requireDataDeclaration } from '../../data/selection/evaluate-data.ts';
 import type { DataOptions } from '../../run/options/update-options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { restorePointsDirectoryOf } from '../../run/state/state-directory.ts';
@@ -75,7 +75,7 @@ export async function planRestorePoint(
   const found = await engine.listVolumes([...new Set(volumes)]);
   const { updated, files } = facts;
   const { earlier, used } = await readEarlierRestorePoints(points, project);
-  const surveyed = await surveyRestorePoint(declared, {
+  const surveyed = await estimateRestorePoint(declared, {
     ...{ updated, containers, last: lastTime(earlier) },
     doors: { engine, log, project: project.name, helperImageId: own.imageId },
     existingParent: await findExistingParent(points, paths),
@@ -111,9 +111,9 @@ export async function planRestorePoint(
 async function readEarlierRestorePoints(
   directory: string,
   project: { name: string; directory: string },
-): Promise<{ earlier: SavedRestorePoint[]; used: ReadonlySet<SavedRestorePoint> }> {
-  const earlier: SavedRestorePoint[] = [];
-  const used = new Set<SavedRestorePoint>();
+): Promise<{ earlier: RestorePointRecordData[]; used: ReadonlySet<RestorePointRecordData> }> {
+  const earlier: RestorePointRecordData[] = [];
+  const used = new Set<RestorePointRecordData>();
   for (const place of await findRestorePoints(directory, project)) {
     const point = await readRestorePointRecord(place).catch(() => null);
     if (point === null || !isCompleteRestorePoint(point)) continue;
@@ -124,7 +124,7 @@ async function readEarlierRestorePoints(
 }
 
 /** Returns the downtime and data size of the newest restore point whose downtime is known; null if there is none. */
-function lastTime(points: readonly SavedRestorePoint[]): PreviousSaveTiming | null {
+function lastTime(points: readonly RestorePointRecordData[]): PreviousSaveTiming | null {
   const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
   return timed ? { bytes: bytesToReadOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;
 }
@@ -141,7 +141,10 @@ async function findExistingParent(host: string, paths: HostPaths): Promise<strin
 }
 
 /** Returns the user's data settings, and the facts about the installation with which they are compared. */
-export const dataFactsOf = (installation: Installation, { choices: said }: DataOptions): DataFacts => ({
+export const dataFactsOf = (
+  installation: Installation,
+  { choices: said }: DataOptions,
+): DataSelectionFacts => ({
   ...installation,
   updated: replacedServicesOf(installation).map(({ name }) => name),
   dataSettings: said,

@@ -36,12 +36,12 @@ import {
 import { rollbackOf } from '../../run/state/run-state.ts';
 import { startDataServices } from '../data-services/start-data-services.ts';
 import {
-  coveredServicesOf,
   createDataContext,
   listContainersInStopOrder,
-  openWriterStartWatch,
   stopContainerGroups,
   stopRestartedContainers,
+  updatedAndSavedServicesOf,
+  watchDataWriterStarts,
   writeRestorePointState,
 } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
@@ -129,14 +129,14 @@ export async function beginRollbackWithData(
   if (failure === null) return;
   await removeReserveFiles(project.directory, ['journal']);
   await removeOldReserve(place);
-  await journal.write().catch(throwJournalWriteError);
+  await journal.write().catch(rethrowJournalWriteError);
 }
 
 /**
  * Ends a rollback because the journal cannot be written. All services stay stopped.
  * @throws UpdateError; any other error unchanged
  */
-export function throwJournalWriteError(cause: unknown): never {
+export function rethrowJournalWriteError(cause: unknown): never {
   const error = requireUpdateError(cause, 'write-failed');
   throw isDiskFullError(error.cause)
     ? createDiskFullError(error)
@@ -192,7 +192,7 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   // wrote the rollback to the journal.
   if (point.isChecked === false) await requireUsableRestorePoint(context, { doors, found });
   log.info(`restoring the data of ${version}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`);
-  const watch = await openWriterStartWatch(doors, journal, mounts);
+  const watch = await watchDataWriterStarts(doors, journal, mounts);
   const beganAt = performance.now();
   let failure: unknown = null;
   try {
@@ -331,7 +331,7 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
   const { engine, journal } = context;
   const { changeover, project, point } = journal.data;
   if (changeover === null || !point) return;
-  const covered = coveredServicesOf(journal.data);
+  const covered = updatedAndSavedServicesOf(journal.data);
   const { containers, leftovers } = await listProjectContainers(engine, project.name);
   const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
   await stopWriters(context);

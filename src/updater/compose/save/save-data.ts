@@ -14,17 +14,17 @@ import {
   copyMountsWhileStopped,
   createRestoreHelperContainers,
 } from '../../data/copies/copy-mounts.ts';
+import type { PlannedRestorePoint } from '../../data/copies/estimate-restore-point.ts';
 import { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
-import type { PlannedRestorePoint } from '../../data/copies/survey-restore-point.ts';
 import type { DataContext, RestorePointLocation } from '../../data/data-context.ts';
 import { discardRestorePoint, discardRestorePoints } from '../../data/discard-restore-point.ts';
 import { syncFileSystems } from '../../data/helper-program/rsync.ts';
 import {
   createRestorePointDirectory,
   findRestorePoints,
+  type RestorePointRecordData,
   restorePointLocationOf,
   restorePointLogFieldsOf,
-  type SavedRestorePoint,
 } from '../../data/restore-point.ts';
 import { retainImages } from '../../data/retain-images.ts';
 import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/format-values.ts';
@@ -37,9 +37,9 @@ import {
   createDataContext,
   listContainersInNamespaces,
   listContainersInStopOrder,
-  openWriterStartWatch,
   stopContainerGroups,
   stopRestartedContainers,
+  watchDataWriterStarts,
   writeRestorePointState,
 } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
@@ -127,7 +127,7 @@ export async function saveDataWhileStopped(
   const { project } = journal.data;
   const work = await prepareStop(context, asked, 'update');
   const { record, changeover } = work;
-  const watch = await openWriterStartWatch(work.doors, work.journal, work.point.mounts);
+  const watch = await watchDataWriterStarts(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await stopAndCopy(work, watch))) {
       watch.close();
@@ -161,7 +161,7 @@ export async function saveDataWhileStopped(
 export async function saveDataBeforeRollback(context: JournaledContext, asked: SaveRequest): Promise<void> {
   await saveDataWhileRunning(context, asked.point);
   const work = await prepareStop(context, asked, 'current');
-  const watch = await openWriterStartWatch(work.doors, work.journal, work.point.mounts);
+  const watch = await watchDataWriterStarts(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await copyWhileStopped(work, watch)))
       throw new UpdateError(
@@ -182,7 +182,7 @@ export async function saveDataBeforeRollback(context: JournaledContext, asked: S
 async function prepareStop(
   context: JournaledContext,
   asked: SaveRequest,
-  kind: SavedRestorePoint['kind'],
+  kind: RestorePointRecordData['kind'],
 ): Promise<SaveContext> {
   const { engine, cancellation, journal } = context;
   const { point, changeover } = asked;

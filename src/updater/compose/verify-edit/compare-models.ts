@@ -114,7 +114,7 @@ export function requireExpectedChanges(
  * model without the settings. The error contains no values.
  * @throws UpdateError proof-failed
  */
-export function checkSettingsChanges(before: ComposeModel, after: ComposeModel): void {
+export function requireExpectedSettingChanges(before: ComposeModel, after: ComposeModel): void {
   const other = findModelDifferences(before, after, []).flatMap(({ path }) =>
     isSettingPath(path) ? [] : [path.join('.')],
   );

@@ -17,7 +17,11 @@ import type { TextFile } from '../../../core/files/text-file.ts';
  * and symbolic links to everything else in their directories and all parent directories. `include` and `extends`
  * therefore find the new texts, and relative paths find the original files.
  */
-export async function createOverlay(stage: string, directory: string, files: ProjectFiles): Promise<string> {
+export async function createOverlayDirectory(
+  stage: string,
+  directory: string,
+  files: ProjectFiles,
+): Promise<string> {
   const root = overlayPathOf(stage);
   const all = listProjectFiles(files);
   const own = new Set(all.map(({ path }) => path));

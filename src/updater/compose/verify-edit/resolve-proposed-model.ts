@@ -6,13 +6,13 @@ import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
-import { createOverlay, overlayPathOf } from './create-overlay.ts';
+import { createOverlayDirectory, overlayPathOf } from './create-overlay.ts';
 
 /**
  * Contents of additional files that override a project while an edit is checked. They apply to the model before the
  * edit and to the model after it.
  */
-export interface Placeholders {
+export interface PlaceholderFiles {
   composeFiles: readonly string[];
   envFiles: readonly string[];
   /** Whether to reject a project that `config` accepts but `up` would reject. */
@@ -28,7 +28,7 @@ export async function resolveProposedModel(
   compose: Compose,
   files: ProjectFiles,
   changed: readonly string[],
-  standIns: Placeholders = { composeFiles: [], envFiles: [] },
+  standIns: PlaceholderFiles = { composeFiles: [], envFiles: [] },
 ): Promise<ComposeModel> {
   const stage = await mkdtemp(join(tmpdir(), 'svc-updater-stage-'));
   const copied = new Map<string, string>();
@@ -60,7 +60,7 @@ export async function resolveProposedModel(
       });
     }
     // An `include` or `extends` links to a changed file, so the new text must be available at the linked path.
-    const shadow = await createOverlay(stage, compose.project.directory, files);
+    const shadow = await createOverlayDirectory(stage, compose.project.directory, files);
     const model = await compose.under(shadow).config({
       files: [...files.composeFiles.map(({ path }) => `${shadow}${path}`), ...moreFiles],
       envFiles: [...files.envFiles.map(({ path }) => `${shadow}${path}`), ...moreEnvFiles],

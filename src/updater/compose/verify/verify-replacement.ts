@@ -47,7 +47,7 @@ export async function verifyReplacement(
   const how = reports.map((each) => `${each.service} ${each.summary}`).join(', ');
   log.info(`${how}; ${changeover.words.runs}`);
   for (const warning of changeover.words.warnings) log.warn(warning);
-  const addresses = formatAddressWarning(changeover, containers);
+  const addresses = formatChangedAddressWarning(changeover, containers);
   if (addresses) log.info(addresses);
   if (changeover.ready) await runReadyCommand(work, changeover.ready, verifyBy);
 }
@@ -85,7 +85,7 @@ export const hasUnexpectedImage = ({ moved }: Rollout, container: Container): bo
 };
 
 /** Returns a sentence about changed addresses that a reverse proxy may have cached; empty if there are none. */
-export function formatAddressWarning({ words }: Rollout, now: readonly Container[]): string {
+export function formatChangedAddressWarning({ words }: Rollout, now: readonly Container[]): string {
   const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
     const current = now.find((each) => each.name === name)?.ips ?? [];
     const change = `${name} from ${joinWithAnd(ips)} to ${joinWithAnd(current)}`;

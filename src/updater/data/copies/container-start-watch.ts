@@ -1,4 +1,4 @@
-import { watchStarts } from '../../../engine/containers/container-events.ts';
+import { watchContainerStarts } from '../../../engine/containers/container-events.ts';
 import { projectFilterOf } from '../../../engine/containers/project-containers.ts';
 import { type Container, hasStarted, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
@@ -51,7 +51,7 @@ export class ContainerStartWatch {
       dataRoot,
       options: new Map(),
     };
-    this.#end = watchStarts(doors.engine, (id, attributes) => void this.#hear(id, attributes));
+    this.#end = watchContainerStarts(doors.engine, (id, attributes) => void this.#hear(id, attributes));
   }
 
   static async open(doors: DataContext, watched: Watched): Promise<ContainerStartWatch> {

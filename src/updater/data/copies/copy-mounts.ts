@@ -14,7 +14,7 @@ import {
   restorePointMountPath,
 } from '../helper-program/helper-request.ts';
 import type { HelperResult, MountInspection } from '../helper-program/helper-result.ts';
-import type { SavedMount, SavedRestorePoint } from '../restore-point.ts';
+import type { RestorePointRecordData, SavedMount } from '../restore-point.ts';
 import { retainingLabelOf } from '../retain-images.ts';
 import { createDataHelperContainer, type HelperCall, runHelperContainer } from './run-helper-container.ts';
 
@@ -202,7 +202,7 @@ export async function hashCopies(
 export async function requireIntactCopies(
   doors: DataContext,
   place: RestorePointLocation,
-  point: SavedRestorePoint,
+  point: RestorePointRecordData,
 ): Promise<void> {
   const now = await hashCopies(doors, place, point.mounts);
   const changed = point.mounts.filter((_, at) => now[at] !== point.hashes?.[at]);
@@ -239,7 +239,7 @@ async function inspectCurrentMounts(
  */
 export async function requireSpaceToRestore(
   doors: DataContext,
-  { mounts }: SavedRestorePoint,
+  { mounts }: RestorePointRecordData,
 ): Promise<void> {
   const looks = await inspectCurrentMounts(doors, mounts);
   const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);

@@ -4,8 +4,8 @@ import {
   isCompleteRestorePoint,
   isUsedRestorePoint,
   type RestorePointOwner,
+  type RestorePointRecordData,
   readRestorePointRecord,
-  type SavedRestorePoint,
   writeRestorePointRecord,
 } from '../restore-point.ts';
 import { hashCopies } from './copy-mounts.ts';
@@ -16,18 +16,21 @@ import { hashCopies } from './copy-mounts.ts';
  */
 export class RestorePointRecord {
   readonly place: RestorePointLocation;
-  #point: SavedRestorePoint;
+  #point: RestorePointRecordData;
   #writing: Promise<unknown> = Promise.resolve();
   #hashing: Promise<void> | null = null;
   #stop = new AbortController();
 
-  private constructor(place: RestorePointLocation, point: SavedRestorePoint) {
+  private constructor(place: RestorePointLocation, point: RestorePointRecordData) {
     this.place = place;
     this.#point = point;
   }
 
   /** Creates a record and writes it to the disk. @throws UpdateError save-failed */
-  static async create(place: RestorePointLocation, point: SavedRestorePoint): Promise<RestorePointRecord> {
+  static async create(
+    place: RestorePointLocation,
+    point: RestorePointRecordData,
+  ): Promise<RestorePointRecord> {
     return new RestorePointRecord(place, await writeRestorePointRecord(place, point));
   }
 
@@ -40,12 +43,12 @@ export class RestorePointRecord {
     return point && new RestorePointRecord(place, point);
   }
 
-  get point(): SavedRestorePoint {
+  get point(): RestorePointRecordData {
     return this.#point;
   }
 
   /** Writes the record with the changed fields. @throws UpdateError save-failed */
-  update(changes: Partial<SavedRestorePoint>): Promise<void> {
+  update(changes: Partial<RestorePointRecordData>): Promise<void> {
     const write = this.#writing.then(async () => {
       this.#point = await writeRestorePointRecord(this.place, { ...this.#point, ...changes });
     });

@@ -16,7 +16,7 @@ import type { DataDeclaration } from '../data-context.ts';
 import { isSavableMount, isSharedHostDirectory } from './choose-mounts.ts';
 import { findExternalDatabases } from './find-external-databases.ts';
 
-export interface DataFacts {
+export interface DataSelectionFacts {
   model: ComposeModel;
   /** Containers of the project. Their mounts, not those in the compose files, determine which data is saved. */
   containers: readonly Container[];
@@ -54,7 +54,7 @@ export interface EvaluatedDataSettings extends DataDeclaration {
 }
 
 /** Decides which services a restore point covers. @throws UpdateError data-unsupported for mistakes, data-undeclared */
-export function requireDataDeclaration(facts: DataFacts): DataDeclaration {
+export function requireDataDeclaration(facts: DataSelectionFacts): DataDeclaration {
   const { undecided, mistakes, line, ...declared } = evaluateDataSettings(facts);
   if (mistakes.length > 0)
     throw new UpdateError('data-unsupported', mistakes.at(-1) ?? '', {
@@ -70,7 +70,7 @@ export function requireDataDeclaration(facts: DataFacts): DataDeclaration {
 }
 
 /** The settings file takes precedence over labels, and labels take precedence over the product record. */
-export function evaluateDataSettings(facts: DataFacts): EvaluatedDataSettings {
+export function evaluateDataSettings(facts: DataSelectionFacts): EvaluatedDataSettings {
   const { model, containers, updated, dataSettings: said } = facts;
   const services = Object.keys(model.services);
   const keys = said.map(({ key }) => key);
@@ -179,7 +179,7 @@ function listInStartOrder(model: ComposeModel, from: readonly string[]): string[
 /** Returns a message about an incorrect setting in the settings file; null if the setting is correct. */
 function findSettingMistake(
   { key, word, where }: DataChoice,
-  facts: DataFacts,
+  facts: DataSelectionFacts,
   outside: readonly string[],
 ): string | null {
   const { services } = facts.model;
@@ -199,7 +199,10 @@ function findSettingMistake(
 }
 
 /** Returns the host path of a mount if it contains more than the data of one app; otherwise null. */
-function sharedHostDirectoryOf({ type, source }: Mount, { model, directory }: DataFacts): string | null {
+function sharedHostDirectoryOf(
+  { type, source }: Mount,
+  { model, directory }: DataSelectionFacts,
+): string | null {
   const volume = Object.values(model.volumes ?? {}).find((each) => each?.name === source);
   const path = normalizeContainerPath(
     String(type === 'bind' ? source : toObject(volume?.driver_opts).device),
@@ -213,7 +216,7 @@ function sharedHostDirectoryOf({ type, source }: Mount, { model, directory }: Da
  */
 function findDataSetting(
   service: string,
-  { model, dataSettings: said, product }: DataFacts,
+  { model, dataSettings: said, product }: DataSelectionFacts,
 ): { word: string | null; where: string } {
   const inFile = said.find(({ key }) => key === service);
   if (inFile !== undefined) return inFile;
@@ -224,7 +227,7 @@ function findDataSetting(
   return { word: recorded ?? null, where: `data of ${service} in the product record of ${product.name}` };
 }
 
-const mountsOf = (service: string, { containers }: DataFacts): Mount[] =>
+const mountsOf = (service: string, { containers }: DataSelectionFacts): Mount[] =>
   containers.filter((each) => serviceOf(each) === service).flatMap(({ mounts }) => mounts);
 
 function dataSettingsLineOf(said: readonly DataChoice[], undecided: readonly UndecidedData[]): string {

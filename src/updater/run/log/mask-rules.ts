@@ -1,5 +1,5 @@
 import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
-import { type SecretText, splitSecretContent } from '../../../core/compose/secrets/secret-lines.ts';
+import { type SecretText, splitIntoSecretTexts } from '../../../core/compose/secrets/secret-lines.ts';
 import type { ComposeModel, ComposeService } from '../../../engine/cli/compose.ts';
 import { type Container, parseEnvironment, serviceOf } from '../../../engine/objects/container.ts';
 import { type Json, toStrings } from '../../../engine/objects/json.ts';
@@ -21,7 +21,7 @@ export function buildModelMaskRules(model: ComposeModel): MaskRules {
             value: unescapeDollars(value ?? ''),
           })),
         ),
-      ...stores.flatMap((store) => splitSecretContent(unescapeDollars(store?.content ?? ''))),
+      ...stores.flatMap((store) => splitIntoSecretTexts(unescapeDollars(store?.content ?? ''))),
     ],
     shown: [
       model.name ?? '',

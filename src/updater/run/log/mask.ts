@@ -10,7 +10,7 @@ import {
   createTextMatcher,
   decodeLine,
   encodeBase64Forms,
-  findEndPosition,
+  findMatchEndPosition,
   type TextMatcher,
 } from './matcher.ts';
 
@@ -149,7 +149,7 @@ function hideSecrets(text: string, secrets: TextMatcher, shown: TextMatcher): st
   for (const { reading } of readings) {
     for (const { start, lengths } of shown(reading)) {
       for (const length of lengths) {
-        const end = findEndPosition(reading, start, length, text.length);
+        const end = findMatchEndPosition(reading, start, length, text.length);
         if (!isWholeWord(text, start, end)) continue;
         shownUntil[start] = Math.max(end, at(shownUntil, start));
         break;
@@ -166,7 +166,7 @@ function hideSecrets(text: string, secrets: TextMatcher, shown: TextMatcher): st
     for (const { start, lengths } of found) {
       const [longest = 0] = lengths;
       const limit = at(shownUntil, start);
-      if (findEndPosition(reading, start, longest, limit) > limit) rest[start] = longest;
+      if (findMatchEndPosition(reading, start, longest, limit) > limit) rest[start] = longest;
     }
     for (let position = 0; position < text.length; position += 1) {
       if (at(rest, position) <= 0) continue;

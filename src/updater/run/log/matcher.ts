@@ -143,7 +143,7 @@ export function decodeLine(line: string): DecodedLine[] {
 }
 
 /** Position after the given number of characters from `start`. The search stops when it has passed `limit`. */
-export function findEndPosition(
+export function findMatchEndPosition(
   reading: DecodedLine,
   start: number,
   characters: number,

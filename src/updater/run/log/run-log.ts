@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, lstatSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import pino from 'pino';
-import { chownLikeDirectory } from '../../../core/files/file-system.ts';
+import { chownLikeParentDirectory } from '../../../core/files/file-system.ts';
 import type { LogLevel, Phase, ProgressEvent } from '../../../core/progress/event.ts';
 import { formatEventLine } from '../../../core/progress/log-line.ts';
 import { escapeUnprintable, mapJsonStrings } from '../../../core/text/plain-text.ts';
@@ -84,7 +84,7 @@ export class Log {
       // file is unlinked.
       if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
       writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
-      chownLikeDirectory(path).catch(() => {});
+      chownLikeParentDirectory(path).catch(() => {});
     };
     keep(() => whole(add ? 'a' : 'w'));
     this.#sinks.push((event) =>

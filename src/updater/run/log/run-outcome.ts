@@ -8,7 +8,7 @@ import { formatAdvice } from '../../../core/errors/advice.ts';
 import { defaultAdviceOf, UpdateError } from '../../../core/errors/update-error.ts';
 import { svcProduct } from '../../../core/names/product.ts';
 import { exitCodes, isSuccess, outcomes } from '../../../core/progress/outcome.ts';
-import { formatLastLine, type RunResult } from '../../../core/progress/run-result.ts';
+import { formatLastLogLine, type RunResult } from '../../../core/progress/run-result.ts';
 import { mapJsonStrings } from '../../../core/text/plain-text.ts';
 import { joinWithAnd } from './format-values.ts';
 import { maskedText } from './mask.ts';
@@ -101,7 +101,12 @@ function selectAdvice(general: string, log: Log, specific = general): string {
 export function toRunOutcome(result: RunResult, exitCode: number): RunOutcome {
   const { outcome, code, advice, facts } = result;
   const fields = { ...facts, ...(code !== null && { code }), ...(advice !== null && { advice }), result };
-  return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatLastLine(result), fields };
+  return {
+    outcome,
+    exitCode,
+    message: isSuccess(outcome) ? result.message : formatLastLogLine(result),
+    fields,
+  };
 }
 
 /**

@@ -7,7 +7,7 @@ import { type ErrorCode, errorCodes } from '../../../core/errors/update-error.ts
 import { createProduct, findProductMistakes, type Product, svcProduct } from '../../../core/names/product.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import { targetDescription } from '../../../core/release/target.ts';
-import { maxNotifyAddresses } from '../../../notify/address.ts';
+import { maxNotificationAddresses } from '../../../notify/address.ts';
 import { findSimilarNames } from './explain-error-code.ts';
 import {
   commandNames,
@@ -106,8 +106,8 @@ export function findUsageMistakes(command: UpdaterCommand, values: OptionValues)
       if (mistake !== null) mistakes.push(`${where} ${mistake}`);
     }
   const notify = values.get('notify') ?? [];
-  if (notify.length > maxNotifyAddresses)
-    mistakes.push(`${notify[0]?.where} lists more than ${maxNotifyAddresses} addresses`);
+  if (notify.length > maxNotificationAddresses)
+    mistakes.push(`${notify[0]?.where} lists more than ${maxNotificationAddresses} addresses`);
   const placeOf = (name: string) => values.get(name)?.[0]?.where;
   const services = values.get('service') ?? [];
   if (new Set(services.map(({ value }) => value)).size < services.length)

@@ -2,7 +2,7 @@ import type { OptionRow, OptionTable } from '../../../core/command-line/option-r
 import { isDataSetting } from '../../../core/names/product.ts';
 import { settingsFileName, stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import { parseTarget, targetDescription } from '../../../core/release/target.ts';
-import { notifyAddressDescription, parseNotifyAddress } from '../../../notify/address.ts';
+import { notificationAddressDescription, parseNotificationAddress } from '../../../notify/address.ts';
 
 /** A switch is turned on by its option, or by setting its environment variable to 1. */
 interface UpdaterOption extends OptionRow {
@@ -183,8 +183,8 @@ it lists as recalled are not installed. With --trust, it must be signed []`,
     inFile: true,
     isSecret: true,
     form: [
-      { test: (text: string) => text === 'none' || parseNotifyAddress(text) !== null },
-      `${notifyAddressDescription}; or none`,
+      { test: (text: string) => text === 'none' || parseNotificationAddress(text) !== null },
+      `${notificationAddressDescription}; or none`,
     ],
     help: `Address to notify of the start and the end of the run, repeatable []
 (none: notify nothing, even if ${settingsFileName} contains addresses)`,

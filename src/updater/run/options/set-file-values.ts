@@ -1,7 +1,7 @@
 import { parse } from 'dotenv';
 import * as z from 'zod/mini';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { describeSettingMistake, settingValuesPath } from '../../../core/release/release-settings.ts';
+import { describeInvalidSettingValue, settingValuesPath } from '../../../core/release/release-settings.ts';
 import { createJsonTextSchema } from '../../../core/text/json-text.ts';
 import { type CommandLine, type GivenValue, UsageError } from './command-line.ts';
 import { readSmallFile } from './settings-file.ts';
@@ -12,14 +12,14 @@ import { splitNameAndValue } from './update-options.ts';
  * contain a value.
  * @throws UsageError with all mistakes
  */
-export async function addSetFileValues(line: CommandLine, isTerminal: boolean): Promise<CommandLine> {
+export async function addValuesFromSetFile(line: CommandLine, isTerminal: boolean): Promise<CommandLine> {
   const path = line.values.get('set-file')?.[0]?.value;
   const all = [...(path === undefined ? [] : await readSetFile(path)), ...(line.values.get('set') ?? [])];
   const mistakes = all.flatMap(({ value: text, where }) => {
     const [name, value] = splitNameAndValue(text);
     if (value === undefined)
       return isTerminal ? [] : [`${where} ${name} requires a terminal; otherwise, use ${name}=VALUE`];
-    const mistake = describeSettingMistake(value);
+    const mistake = describeInvalidSettingValue(value);
     return mistake === null ? [] : [`${where}: the value of ${name} ${mistake}`];
   });
   if (mistakes.length > 0) throw new UsageError(mistakes);

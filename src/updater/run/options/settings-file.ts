@@ -17,7 +17,11 @@ const maxBytes = 64 * 1024;
  * Adds the settings in the compose directory to the command line. Options and variables override them.
  * @throws UpdateError settings-invalid, with all mistakes
  */
-export async function addFileSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
+export async function addSettingsFromFile(
+  line: CommandLine,
+  directory: string,
+  log: Log,
+): Promise<CommandLine> {
   const file = await readSmallFile(join(directory, settingsFileName), settingsFileName);
   if (file === null) return line;
   const settings = parseSettingsFile(file);

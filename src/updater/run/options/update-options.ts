@@ -77,7 +77,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
   };
 }
 
-export type ReleaseRequest = Pick<UpdateOptions, 'target'>;
+export type TargetOption = Pick<UpdateOptions, 'target'>;
 
 /** Options stored in a journal. A later run compares them with its own options. */
 export const storedRequestOf = ({ target, app, workers }: UpdateOptions) => ({

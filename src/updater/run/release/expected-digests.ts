@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { parseTarget } from '../../../core/release/target.ts';
 import { openReleaseArchive, type SignedReleaseFile } from '../../../provenance/release-archive.ts';
-import { createPlatformFilter, type ReleaseFile } from '../../../provenance/release-file.ts';
+import { createPlatformPredicate, type ReleaseFile } from '../../../provenance/release-file.ts';
 import { parseTrust } from '../../../provenance/trust.ts';
 import { UnverifiedError, verifyRelease } from '../../../provenance/verify-release.ts';
 import type { ProofOptions, UpdateOptions } from '../options/update-options.ts';
@@ -54,7 +54,7 @@ export async function readExpectedDigests(
   if (trust !== null && (release !== null || archive !== null)) {
     const told = await readVerifiedRelease(options);
     for (const [name, { digest, platforms }] of Object.entries(told.images)) {
-      const own = Object.keys(platforms).filter(createPlatformFilter(platform));
+      const own = Object.keys(platforms).filter(createPlatformPredicate(platform));
       if (own.length === 0)
         throw new UpdateError(
           'not-proven',

@@ -4,7 +4,7 @@ import {
   isUnstartedWithTemporaryName,
 } from '../../../engine/containers/project-containers.ts';
 import { type Container, hasStarted, isUp } from '../../../engine/objects/container.ts';
-import { isPending, type JournalData } from './journal.ts';
+import { isRunUnfinished, type JournalData } from './journal.ts';
 import {
   type InterruptionPredicate,
   isNewContainer,
@@ -16,13 +16,13 @@ import {
  * Recognizes containers that a previous run created but did not start, either on purpose or because the run ended
  * early. They are not a sign of a concurrent compose command.
  */
-export const createUnstartedPredicate =
+export const createUnstartedContainerFilter =
   (data: JournalData | null) =>
   (container: Container): boolean =>
     data !== null &&
     data.changeover !== null &&
     (shouldStayStopped(data.changeover, container) ||
-      (isPending(data) && isNewContainer(data.changeover, container)));
+      (isRunUnfinished(data) && isNewContainer(data.changeover, container)));
 
 /**
  * Recognizes containers that are down because a previous run or a killed compose command stopped them or did not start
@@ -38,7 +38,7 @@ export function createInterruptionPredicate(
     isStoppedForReplacement(container, leftovers) ||
     // Compose creates and names all containers before it starts the first one. If compose is killed in between,
     // containers with their final names remain unstarted.
-    (isUnstartedReplacement(container) && !createUnstartedPredicate(data)(container));
+    (isUnstartedReplacement(container) && !createUnstartedContainerFilter(data)(container));
   if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;
   return (container) => {
@@ -46,9 +46,11 @@ export function createInterruptionPredicate(
     if (byCompose(container)) return true;
     const record = records.find(({ id }) => id === container.id);
     if (record) {
-      return record.runs && (record.down || isPending(data)) && record.startedAt === container.startedAt;
+      return (
+        record.runs && (record.down || isRunUnfinished(data)) && record.startedAt === container.startedAt
+      );
     }
-    if (data.changeover === null || !isPending(data)) return false;
+    if (data.changeover === null || !isRunUnfinished(data)) return false;
     return (
       isNewContainer(data.changeover, container) &&
       !hasStarted(container) &&

@@ -36,7 +36,7 @@ import { logFileName, requireTrustedEntry, stateDirectoryOf } from './state-dire
 
 export type { JournalData } from './journal-schema.ts';
 
-export const emptyJournal = {
+export const initialJournalFields = {
   format: 2,
   target: null,
   state: { at: 'pulling' },
@@ -157,7 +157,7 @@ export function nextAttemptFieldsOf({ state, attempt, interruptedIn }: JournalDa
 }
 
 /** Checks whether a run has unfinished steps, because it ended early or was killed. */
-export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean =>
+export const isRunUnfinished = ({ state }: Pick<JournalData, 'state'>): boolean =>
   unfinishedStateOf(state) !== null;
 
 /**
@@ -168,7 +168,7 @@ export const hasMixedVersions = ({ state }: Pick<JournalData, 'state'>): boolean
   unfinishedStateOf(state) !== null &&
   (runOutcomeOf(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
 
-export function formatPendingMessage(data: JournalData): string {
+export function formatUnfinishedRunMessage(data: JournalData): string {
   const { run, target, state, changeover, point } = data;
   const phase = loggedPhaseOf(state);
   const what = `the update ${target === null ? '' : `to ${target} `}started at ${formatRunTime(run)}`;
@@ -190,10 +190,10 @@ export function formatPendingMessage(data: JournalData): string {
  * Error for commands that cannot run while a previous run is unfinished. If that run was restoring data, the advice is
  * `rollback`, because even `update` would only complete the rollback.
  */
-export const createPendingError = (data: JournalData): UpdateError =>
+export const createUnfinishedRunError = (data: JournalData): UpdateError =>
   new UpdateError(
     'journal-pending',
-    formatPendingMessage(data),
+    formatUnfinishedRunMessage(data),
     stageOf(data.state) === 'restoring'
       ? { advice: 'Run the updater with rollback --yes to complete the rollback.' }
       : {},
@@ -220,7 +220,7 @@ export async function readJournal(state: string): Promise<ReadJournal> {
   if (text === null) return null;
   const { data, error } = createJsonTextSchema(journalSchema).safeParse(text);
   if (data) return data;
-  const which = compareJsonFormat(text, emptyJournal.format);
+  const which = compareJsonFormat(text, initialJournalFields.format);
   if (which === null) return { unreadable: text, mistake: describeSchemaMistake(error) };
   throw new UpdateError(
     'journal-pending',
@@ -264,11 +264,11 @@ export async function readJournals(directories: readonly string[]): Promise<Jour
  * Null if there is no journal, if it cannot be read, or if all its steps are finished.
  * @throws UpdateError journal-pending for another format
  */
-export async function readPendingJournal(state: string): Promise<JournalData | null> {
+export async function readUnfinishedJournal(state: string): Promise<JournalData | null> {
   const journal = await tryReadJournal(state, (error) => {
     if (error instanceof UpdateError && error.code === 'journal-pending') throw error;
   });
-  return journal !== null && isPending(journal) ? journal : null;
+  return journal !== null && isRunUnfinished(journal) ? journal : null;
 }
 
 async function tryReadJournal(

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { isOnSmb } from '../../../core/files/attributes.ts';
-import { chownLikeDirectory, systemErrorCodeOf } from '../../../core/files/file-system.ts';
+import { chownLikeParentDirectory, systemErrorCodeOf } from '../../../core/files/file-system.ts';
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import { createJsonTextSchema } from '../../../core/text/json-text.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -55,7 +55,7 @@ export async function takeLock(doors: LockDependencies, own: Container, director
   try {
     await rm(mine, { force: true }).catch(failed);
     await writeFile(mine, text, { mode: 0o600, flag: 'wx' }).catch(failed);
-    await chownLikeDirectory(mine);
+    await chownLikeParentDirectory(mine);
     for (let attempt = 0; attempt < 10; attempt++) {
       const taken = await createLock(lock, mine, text, doors.link).catch(failed);
       if (taken) {
@@ -69,7 +69,7 @@ export async function takeLock(doors: LockDependencies, own: Container, director
         const restore = async () => {
           await openStateDirectory(directory);
           await writeFile(lock, text, { mode: 0o600, flag: 'wx' }).catch(() => {});
-          await chownLikeDirectory(lock).catch(() => {});
+          await chownLikeParentDirectory(lock).catch(() => {});
         };
         if (await isOnSmb(state))
           log.warn(
@@ -108,7 +108,7 @@ async function createLock(
   }
   try {
     await writeFile(lock, text, { mode: 0o600, flag: 'wx' });
-    await chownLikeDirectory(lock);
+    await chownLikeParentDirectory(lock);
   } catch (error) {
     if (systemErrorCodeOf(error) === 'EEXIST') return false;
     // A full disk leaves an empty or incomplete lock, which would block other updaters.

@@ -16,7 +16,7 @@ import { quoteForShell, runAsRootAdvice } from '../../../core/errors/advice.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { hasNoFileModes, isOnSmb } from '../../../core/files/attributes.ts';
 import {
-  chownLikeDirectory,
+  chownLikeParentDirectory,
   diskFileSystem,
   isMissingFileError,
   systemErrorCodeOf,
@@ -57,7 +57,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
     }
     // Owner and mode are also set for an existing directory: a person may have created it, but its backups must be
     // private.
-    await chownLikeDirectory(state);
+    await chownLikeParentDirectory(state);
     await chmod(state, 0o700).catch(async (error) => {
       if (!(await isOnSmb(state))) throw error;
     });
@@ -71,7 +71,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
       };
       await unlink(ignore).catch(unless('ENOENT'));
       await writeFile(ignore, gitignoreText, { flag: 'wx' }).catch(unless('EEXIST'));
-      await chownLikeDirectory(ignore).catch(unless('ENOENT'));
+      await chownLikeParentDirectory(ignore).catch(unless('ENOENT'));
     }
     // The entry of the state directory must survive a power failure; otherwise, the journal in it is lost.
     await diskFileSystem.sync(directory);

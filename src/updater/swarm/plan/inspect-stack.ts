@@ -14,16 +14,21 @@ import { requireOwnContainer } from '../../compose/inspect/find-project/find-ins
 import { requireCompatiblePrograms, updaterVersion } from '../../run/environment/program-versions.ts';
 import { requireEngine } from '../../run/environment/require-engine.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import { addFileSettings } from '../../run/options/settings-file.ts';
+import { addSettingsFromFile } from '../../run/options/settings-file.ts';
 import { updateOptionsOf } from '../../run/options/update-options.ts';
 import type { InitialRunContext, RunContext } from '../../run/run-context.ts';
 import type { RecordHolder } from '../record/stack-record.ts';
-import { type ChosenStack, chooseStack, shortNameOf, type TasksAndNodes } from '../services/choose-stack.ts';
-import { serviceMaskRulesOf } from '../services/service-mask-rules.ts';
+import {
+  type ChosenStack,
+  chooseStack,
+  shortServiceNameOf,
+  type TasksAndNodes,
+} from '../services/choose-stack.ts';
+import { buildServiceMaskRules } from '../services/service-mask-rules.ts';
 import { findStackDirectory } from './stack-files.ts';
 
 /** State of a stack before any decision is made. */
-export interface FoundStack extends TasksAndNodes {
+export interface InspectedStack extends TasksAndNodes {
   /** Includes the options from the settings file if the stack's directory is mounted. */
   context: RunContext;
   chosen: ChosenStack;
@@ -36,7 +41,7 @@ export interface FoundStack extends TasksAndNodes {
 }
 
 /** Runs the `inspect` phase. @throws UpdateError not-manager */
-export async function inspectStack(given: InitialRunContext): Promise<FoundStack> {
+export async function inspectStack(given: InitialRunContext): Promise<InspectedStack> {
   const { line, ...first } = given;
   const { engine, log, options } = first;
   const facts = requireEngine(engine);
@@ -53,7 +58,7 @@ export async function inspectStack(given: InitialRunContext): Promise<FoundStack
   const context =
     directory === null
       ? first
-      : { ...first, options: updateOptionsOf(await addFileSettings(line, directory, log)) };
+      : { ...first, options: updateOptionsOf(await addSettingsFromFile(line, directory, log)) };
   context.notifier.addresses = context.options.notify;
   requireSupportedStackOptions(context);
   const { chosen, tasks, nodes } = await fetchStackState(context);
@@ -65,7 +70,7 @@ export async function inspectStack(given: InitialRunContext): Promise<FoundStack
   );
   const here = nodes.find(({ id }) => id === place.nodeId)?.name ?? place.nodeId;
   log.info(
-    `services to update: ${joinWithAnd(moved.map((each) => shortNameOf(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(formatNode).join(', ')}; running on ${here}`,
+    `services to update: ${joinWithAnd(moved.map((each) => shortServiceNameOf(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(formatNode).join(', ')}; running on ${here}`,
   );
   const holder = own.labels[swarmLabels.serviceId] ?? own.id;
   const who = { holder, container: own.id, node: place.nodeId };
@@ -101,11 +106,11 @@ export function requireSupportedStackOptions({ options, log }: RunContext): void
  */
 export async function fetchStackState(
   context: RunContext,
-): Promise<TasksAndNodes & Pick<FoundStack, 'chosen'>> {
+): Promise<TasksAndNodes & Pick<InspectedStack, 'chosen'>> {
   const { engine, log, options } = context;
   const services = await listServices(engine, { label: [swarmLabels.stack] });
   const chosen = chooseStack(services, options);
-  log.addMaskRules(() => serviceMaskRulesOf(chosen.services));
+  log.addMaskRules(() => buildServiceMaskRules(chosen.services));
   const ids = [chosen.app, ...chosen.workers].map(({ id }) => id);
   const [tasks, nodes] = await Promise.all([listTasks(engine, ids), listNodes(engine)]);
   return { chosen, tasks, nodes };

@@ -3,22 +3,22 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import { listNodes, listTasks } from '../../../engine/swarm/swarm-requests.ts';
 import { type SwarmTask, serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
 import type { TasksAndNodes } from '../services/choose-stack.ts';
-import { buildServiceSpec, isDeepEqual, mutableSpecValuesOf } from '../services/specs.ts';
+import { buildServiceSpec, isEquivalentJson, mutableSpecValuesOf } from '../services/specs.ts';
 import { isHealthyService, isTaskAlive } from '../services/tasks.ts';
-import type { FoundStack } from './inspect-stack.ts';
+import type { InspectedStack } from './inspect-stack.ts';
 import type { StackUpdatePlan } from './plan-stack.ts';
 
 const pollMs = 250;
 
 /** @throws UpdateError unhealthy if the services are up to date, but not all of their tasks are running */
 export async function isStackUpToDate(
-  found: TasksAndNodes & Pick<FoundStack, 'context'>,
+  found: TasksAndNodes & Pick<InspectedStack, 'context'>,
   { moves, files }: Pick<StackUpdatePlan, 'moves' | 'files'>,
 ): Promise<boolean> {
   const isDone = moves.every(
     (move) =>
       serviceImageOf(move.before) === move.image &&
-      isDeepEqual(buildServiceSpec(move, 'after', mutableSpecValuesOf(move.before)), move.before),
+      isEquivalentJson(buildServiceSpec(move, 'after', mutableSpecValuesOf(move.before)), move.before),
   );
   if (!isDone || (files !== null && files.draft.changes.length > 0)) return false;
   const { engine } = found.context;

@@ -8,8 +8,8 @@ import { planTagUpdate } from '../../../core/release/plan-tag-update.ts';
 import type { PlannedTarget } from '../../../core/release/target.ts';
 import { type SwarmService, type SwarmTask, serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
 import { isProductPin, planRelease, type ReleasePlan } from '../../plan/release-plan.ts';
-import type { ReleaseRequest, UpdateOptions } from '../../run/options/update-options.ts';
-import { type ChosenStack, shortNameOf, stackFileImageOf } from '../services/choose-stack.ts';
+import type { TargetOption, UpdateOptions } from '../../run/options/update-options.ts';
+import { type ChosenStack, shortServiceNameOf, stackFileImageOf } from '../services/choose-stack.ts';
 import { isTaskAlive } from '../services/tasks.ts';
 
 /**
@@ -20,7 +20,7 @@ import { isTaskAlive } from '../services/tasks.ts';
 export function planServiceUpdates(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
   tasks: readonly SwarmTask[],
-  request: ReleaseRequest & Pick<UpdateOptions, 'product'>,
+  request: TargetOption & Pick<UpdateOptions, 'product'>,
 ): ReleasePlan {
   const { product } = request;
   const pin = pinOf(app);
@@ -55,7 +55,7 @@ function pinOf(service: SwarmService): Pin {
   const referenceText = stackFileImageOf(service);
   const reference = parseImageReference(referenceText);
   if (reference?.tag) {
-    const description = `image of ${shortNameOf(stack ?? '', service)} in the stack file`;
+    const description = `image of ${shortServiceNameOf(stack ?? '', service)} in the stack file`;
     return {
       ...{ service: name, reference, referenceText, tag: parsePinTag(reference.tag) },
       location: { kind: 'stack', file: '', description },

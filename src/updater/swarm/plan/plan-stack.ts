@@ -15,12 +15,12 @@ import type { FoundStackRecord } from '../record/stack-record.ts';
 import {
   type ChosenStack,
   listEligibleNodes,
-  shortNameOf,
+  shortServiceNameOf,
   stackFileImageOf,
 } from '../services/choose-stack.ts';
 import { classifySpecImage, isActiveNode, type StackServiceUpdate } from '../services/specs.ts';
 import { isRunOnceService, isTaskAlive } from '../services/tasks.ts';
-import type { FoundStack } from './inspect-stack.ts';
+import type { InspectedStack } from './inspect-stack.ts';
 import { imageTagOf } from './plan-service-updates.ts';
 import { draftStackFiles, formatImagesToChange, readStackFiles, type StackFiles } from './stack-files.ts';
 
@@ -44,7 +44,7 @@ export interface StackUpdatePlan extends ReleasePlan {
  * @param earlier - record of the previous run
  */
 export async function planStackUpdate(
-  { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
+  { context, chosen, tasks, nodes, directory }: Omit<InspectedStack, 'place' | 'own' | 'paths' | 'who'>,
   earlier: FoundStackRecord | null,
   { plan, inherits }: { plan: ReleasePlan; inherits: SpecInheritance },
 ): Promise<StackUpdatePlan> {
@@ -137,7 +137,7 @@ export const describeServiceUpdate = (
   const many =
     replicas === null ? 'one task per node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
   const how = role === 'once' ? 'runs once, before the app' : many;
-  return `image of ${shortNameOf(stack, { name })} (${how}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
+  return `image of ${shortServiceNameOf(stack, { name })} (${how}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
 };
 
 const formatUnavailableNode = ({ name, state, availability }: SwarmNode): string =>

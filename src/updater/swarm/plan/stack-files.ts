@@ -16,12 +16,12 @@ import { toObject } from '../../../engine/objects/json.ts';
 import { planBump } from '../../compose/bump/plan-bump.ts';
 import { readBumpProject } from '../../compose/bump/read-bump-project.ts';
 import { hasComposeFileHere } from '../../compose/inspect/find-project/host-inspector.ts';
-import { createOverlay } from '../../compose/verify-edit/create-overlay.ts';
+import { createOverlayDirectory } from '../../compose/verify-edit/create-overlay.ts';
 import { hasTagChange, type ReleasePlan } from '../../plan/release-plan.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { UpdateOptions } from '../../run/options/update-options.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { type ChosenStack, shortNameOf } from '../services/choose-stack.ts';
+import { type ChosenStack, shortServiceNameOf } from '../services/choose-stack.ts';
 import { imageTagOf } from './plan-service-updates.ts';
 
 /** Stack files from which the stack was deployed, as a comparison of images has shown. */
@@ -76,7 +76,7 @@ export async function readStackFiles(
   const names = paths.map((path) => displayPathOf(project, path));
   const wanted = plan.updates.map(({ service, pin, to }) => ({
     ...{ service, to, from: pin.referenceText, repository: pin.reference.repository },
-    name: shortNameOf(chosen.name, { name: service }),
+    name: shortServiceNameOf(chosen.name, { name: service }),
   }));
   const known = new Set([...wanted.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
   const fits = (images: Images) =>
@@ -141,7 +141,7 @@ export async function draftStackFiles(
   const wanted = new Map(
     plan.updates.map(({ service, pin, to }) => {
       const digest = pin.reference.digest === null ? '' : `@${digests.get(to)}`;
-      return [shortNameOf(chosen.name, { name: service }), `${to}${digest}`] as const;
+      return [shortServiceNameOf(chosen.name, { name: service }), `${to}${digest}`] as const;
     }),
   );
   if (plan.target === null || [...wanted].every(([name, to]) => before.get(name) === to))
@@ -162,7 +162,7 @@ export async function draftStackFiles(
 async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: ProjectFiles): Promise<Images> {
   const stage = await mkdtemp(join(tmpdir(), 'svc-updater-stack-'));
   try {
-    const root = await createOverlay(stage, projectDirectoryOf(files), files);
+    const root = await createOverlayDirectory(stage, projectDirectoryOf(files), files);
     const shadowed = paths.map((path) => `${root}${path}`);
     return await readers[reader](engine, files, shadowed);
   } finally {

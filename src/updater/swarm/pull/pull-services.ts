@@ -3,8 +3,8 @@ import type { SwarmNode, SwarmTask } from '../../../engine/swarm/swarm-service.t
 import {
   buildServiceSpec,
   isActiveNode,
-  isDeepEqual,
   isEligibleNode,
+  isEquivalentJson,
   isUnreachableNode,
   mutableSpecValuesOf,
   type StackServiceUpdate,
@@ -45,7 +45,7 @@ export function buildPullServices(
   });
   const unlike = specs.filter(
     ({ image, placement }, at) =>
-      specs.findIndex((each) => each.image === image && isDeepEqual(each.placement, placement)) === at,
+      specs.findIndex((each) => each.image === image && isEquivalentJson(each.placement, placement)) === at,
   );
   return unlike.map(({ image, placement, after }, at) => {
     // The name contains the stack, because updates of two stacks may start in the same second.

@@ -13,12 +13,12 @@ import {
   listTasks,
   removeService,
 } from '../../../engine/swarm/swarm-requests.ts';
-import { awaitPullRetry, type PublishedImage } from '../../compose/pull/fetch-published-images.ts';
-import { createPullReporter, createPullTimeoutError } from '../../compose/pull/pull-images.ts';
+import { type PublishedImage, waitBeforePullRetry } from '../../compose/pull/fetch-published-images.ts';
+import { createPullProgressReporter, createPullTimeoutError } from '../../compose/pull/pull-images.ts';
 import { checkPulledImages } from '../../plan/check-pulled.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
 import {
-  hasInheritedVersion,
+  hasInheritedVersionLabel,
   labeledVersionOf,
   type ReleasePlan,
   requireNoDowngrade,
@@ -65,7 +65,7 @@ export async function checkPulledStackImages(
 ): Promise<string[]> {
   const { runningVersion } = planned.installation;
   const [app, ...workers] = [planned.app, ...planned.updates.slice(1)].map((update) =>
-    hasInheritedVersion(parsePinTag(update.tag), images.get(update.to)?.labels ?? {})
+    hasInheritedVersionLabel(parsePinTag(update.tag), images.get(update.to)?.labels ?? {})
       ? { ...update, trustsLabel: false }
       : update,
   ) as [ServiceUpdate, ...ServiceUpdate[]];
@@ -99,7 +99,7 @@ async function pullOnThisNode(
     log.progress(100, `${name} is already on this node`);
     return there;
   }
-  const onProgress = createPullReporter(reference, log);
+  const onProgress = createPullProgressReporter(reference, log);
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
   const signal = AbortSignal.any([engine.aborted, late]);
   for (let attempt = 0; ; attempt++) {
@@ -110,7 +110,7 @@ async function pullOnThisNode(
       if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortError;
       if (late.aborted) throw createPullTimeoutError(name);
       if (!(error instanceof EngineError)) throw error;
-      await awaitPullRetry(
+      await waitBeforePullRetry(
         { said: error.message, status: error.status },
         { reference, attempt, engine, log },
       );

@@ -7,7 +7,7 @@ import {
   type UnfinishedState,
   unfinishedStateOf,
 } from '../../run/state/run-state.ts';
-import { classifySpecImage, isDeepEqual, type StackServiceUpdate } from '../services/specs.ts';
+import { classifySpecImage, isEquivalentJson, type StackServiceUpdate } from '../services/specs.ts';
 import { type FoundStackRecord, type StackRecordData, stackRollbackState } from './stack-record.ts';
 
 /** How a run deals with the previous run of the same stack (docs/contract.md 11.4). */
@@ -67,7 +67,7 @@ export function planStackRecovery(
 
 /** If services were already half updated before the recorded run, only its record contains the owner's specs. */
 export const specInheritanceOf = ({ moves }: StackRecordData): SpecInheritance =>
-  moves.some(({ before, wanted }) => !isDeepEqual(before, wanted)) ? 'halfway' : 'nothing';
+  moves.some(({ before, wanted }) => !isEquivalentJson(before, wanted)) ? 'halfway' : 'nothing';
 
 function isUnchangedSinceRun(move: StackServiceUpdate, services: readonly SwarmService[]): boolean {
   const service = services.find(({ id }) => id === move.id);

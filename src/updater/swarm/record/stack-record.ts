@@ -11,8 +11,8 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import {
   createConfig,
   findConfig,
-  relabelConfig,
   removeConfig,
+  updateConfigLabels,
 } from '../../../engine/swarm/swarm-requests.ts';
 import type { SwarmConfig } from '../../../engine/swarm/swarm-service.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
@@ -142,7 +142,7 @@ export async function readStackRecord(engine: Engine, stack: string): Promise<Fo
 export const stackRollbackState: UnfinishedState = { at: 'rolling-back', from: 'replacing', ending: null };
 
 /** Returns the phase as named in the log, such as `pull` or `recreate`; `back` during a rollback. */
-export const recordedPhaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
+export const stackRunPhaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
   unfinishedStateOf(state)?.at === 'rolling-back' ? 'back' : loggedPhaseOf(state);
 
 /** Identity of the updater that holds a record. */
@@ -245,7 +245,7 @@ export class StackRecord {
     if (change.state) requireTransition(this.state, change.state);
     const labels = { ...this.#labels, ...change, beat: this.#labels.beat + 1 };
     for (;;) {
-      const done = await relabelConfig(this.#engine, this.#config, writeLabels(labels));
+      const done = await updateConfigLabels(this.#engine, this.#config, writeLabels(labels));
       const found = await findStackRecord(this.#engine, this.data.stack);
       if (!isRecordOf(found, labels, this.#config)) throw this.#lose(found);
       this.#config = found.config;
@@ -322,7 +322,7 @@ const noFurtherChangesText = 'this run will make no further changes';
  * current record; null if it was removed.
  * @throws UpdateError update-running if the holder is active; stack-busy if the record cannot be read
  */
-export async function awaitInactiveHolder(
+export async function waitUntilRecordHolderInactive(
   engine: Engine,
   found: FoundStackRecord,
 ): Promise<FoundStackRecord | null> {

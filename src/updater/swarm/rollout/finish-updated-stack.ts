@@ -6,7 +6,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import type { StackUpdatePlan } from '../plan/plan-stack.ts';
 import { formatDeployCommand, formatImagesToChange } from '../plan/stack-files.ts';
 import type { StackRecordData } from '../record/stack-record.ts';
-import { shortNameOf } from '../services/choose-stack.ts';
+import { shortServiceNameOf } from '../services/choose-stack.ts';
 
 /** @param planned - null if the run has resumed a previous run */
 export function finishUpdatedStack(
@@ -35,7 +35,7 @@ export function formatServiceVersions({
 }: Pick<StackRecordData, 'stack' | 'to' | 'moves'>): string {
   const lasting = moves.filter(({ role }) => role !== 'once');
   const on = lasting.filter(({ wanted }) => replicaCountOf(wanted) !== 0);
-  const names = joinWithAnd((on.length > 0 ? on : lasting).map((move) => shortNameOf(stack, move)));
+  const names = joinWithAnd((on.length > 0 ? on : lasting).map((move) => shortServiceNameOf(stack, move)));
   return on.length > 0
     ? `${names} run${on.length > 1 ? '' : 's'} ${to}`
     : `${names} will run ${to} when scaled up (0 replicas now)`;

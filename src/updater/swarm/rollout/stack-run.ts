@@ -7,7 +7,7 @@ import type { Log } from '../../run/log/run-log.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import type { DrivenRun, NextStep, RunGoal } from '../../run/run-steps.ts';
 import type { StoredRunState } from '../../run/state/run-state.ts';
-import type { FoundStack } from '../plan/inspect-stack.ts';
+import type { InspectedStack } from '../plan/inspect-stack.ts';
 import type { StackUpdatePlan } from '../plan/plan-stack.ts';
 import { createSwarmCredentialHeaders, pullStackImages } from '../pull/pull-stack.ts';
 import { type StackRecord, stackRollbackState } from '../record/stack-record.ts';
@@ -43,7 +43,7 @@ const pollMs = 100;
  */
 const maxRewrites = 5;
 
-type StackToUpdate = Pick<FoundStack, 'context' | 'place' | 'paths' | 'directory'>;
+type StackToUpdate = Pick<InspectedStack, 'context' | 'place' | 'paths' | 'directory'>;
 
 /** View of a run that has not changed any service yet, and therefore has not polled the engine. */
 interface UnchangedRunView {

@@ -20,8 +20,8 @@ import {
   buildServiceSpec,
   classifySpecImage,
   hadNewImage,
-  isDeepEqual,
   isEligibleNode,
+  isEquivalentJson,
   isStoppedSpec,
   type MutableSpecValues,
   mutableSpecValuesOf,
@@ -229,7 +229,7 @@ export class StackWatch {
       side,
       image: serviceImageOf(spec),
       isStopped: isStoppedSpec(spec),
-      forms: new Set(forms.filter((form) => isDeepEqual(this.specOf(each, form), spec))),
+      forms: new Set(forms.filter((form) => isEquivalentJson(this.specOf(each, form), spec))),
       isPreviousSpecNew: isSettled,
       isPaused: service.updateState === 'paused',
       isScaledToZero: each.amounts.replicas === 0,
@@ -244,7 +244,7 @@ export class StackWatch {
   #adopt(each: FollowedService, { spec, version }: SwarmService, side: 'old' | 'new'): void {
     const isFirst = each.version === null;
     each.version = version;
-    if ([each.known, each.tried].some((own) => own !== null && isDeepEqual(own, spec))) return;
+    if ([each.known, each.tried].some((own) => own !== null && isEquivalentJson(own, spec))) return;
     each.known = spec;
     const { log } = this.#stack.context;
     const { replicas, forced } = mutableSpecValuesOf(spec);

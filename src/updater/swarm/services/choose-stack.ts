@@ -26,7 +26,7 @@ export interface ChosenStack {
 }
 
 /** Returns a service's name in the stack file, such as `app` for `svc_app`. */
-export const shortNameOf = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
+export const shortServiceNameOf = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
   name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name;
 
 export const listStacksWithApp = (services: readonly SwarmService[], app: string): string[] => [
@@ -57,7 +57,7 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
   const find = (short: string) => own.find((each) => each.name === `${name}_${short}`);
   const found = find(app);
   if (!found) {
-    const names = own.map((each) => shortNameOf(name, each)).sort();
+    const names = own.map((each) => shortServiceNameOf(name, each)).sort();
     throw new UpdateError('no-app', `stack ${name} has no service ${name}_${app}`, {
       advice:
         names.length > 0
@@ -100,12 +100,12 @@ function requireNoUnlistedServices(
       each !== app &&
       !workers.includes(each) &&
       !exclude.includes('*') &&
-      !exclude.includes(shortNameOf(name, each)) &&
+      !exclude.includes(shortServiceNameOf(name, each)) &&
       parseImageReference(serviceImageOf(each.spec))?.repository === repository,
   );
   if (behind.length === 0) return;
-  const names = behind.map((each) => shortNameOf(name, each));
-  const message = `these services use the same image as ${shortNameOf(name, app)} but are not selected for the update: ${joinWithAnd(names)}`;
+  const names = behind.map((each) => shortServiceNameOf(name, each));
+  const message = `these services use the same image as ${shortServiceNameOf(name, app)} but are not selected for the update: ${joinWithAnd(names)}`;
   throw new UpdateError('unlisted-services', message);
 }
 
@@ -131,7 +131,7 @@ export function requireUpdatableServices(
     const used = own.flatMap((task) => nodes.find(({ id }) => id === task.node) ?? []);
     if (isJob(service.spec)) {
       throw new UpdateError('stack-unsupported', `${service.name} is a job, and jobs cannot be updated`, {
-        advice: `Do not list ${shortNameOf(name, service)} with --service: list only services that run permanently.`,
+        advice: `Do not list ${shortServiceNameOf(name, service)} with --service: list only services that run permanently.`,
       });
     }
     if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {

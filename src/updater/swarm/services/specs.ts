@@ -3,7 +3,7 @@ import { type Json, toList, toObject, toStrings } from '../../../engine/objects/
 import { swarmLabels } from '../../../engine/objects/labels.ts';
 import { normalizePlatform } from '../../../engine/objects/platform.ts';
 import {
-  constraintsOf,
+  placementConstraintsOf,
   replicaCountOf,
   type SwarmNode,
   serviceImageOf,
@@ -108,7 +108,9 @@ export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amoun
 export function classifySpecImage(move: StackServiceUpdate, spec: Json): 'old' | 'new' | null {
   const image = serviceImageOf(spec);
   const side = image === move.image ? 'new' : image === serviceImageOf(move.before) ? 'old' : null;
-  return [move.wanted, move.before].some((each) => isDeepEqual(constantPartOf(each), constantPartOf(spec)))
+  return [move.wanted, move.before].some((each) =>
+    isEquivalentJson(constantPartOf(each), constantPartOf(spec)),
+  )
     ? side
     : null;
 }
@@ -121,7 +123,7 @@ export const hadNewImage = ({ before, image }: StackServiceUpdate): boolean =>
   serviceImageOf(before) === image;
 
 export const isStoppedSpec = (spec: Json): boolean =>
-  replicaCountOf(spec) === 0 || constraintsOf(spec).includes(noNodeConstraint);
+  replicaCountOf(spec) === 0 || placementConstraintsOf(spec).includes(noNodeConstraint);
 
 /** Checks whether a node can run only one task of the service, because of a host port or a limit per node. */
 export function hasTaskLimitPerNode(spec: Json): boolean {
@@ -131,7 +133,7 @@ export function hasTaskLimitPerNode(spec: Json): boolean {
 }
 
 /** Describes the `update_config` settings that are overridden during the update. */
-export function describeOverriddenSettings(spec: Json): string[] {
+export function describeOverriddenUpdateConfig(spec: Json): string[] {
   const { FailureAction, Order } = toObject(spec.UpdateConfig);
   return [
     ...(FailureAction === 'rollback' ? ['failure_action will be "pause" instead of "rollback"'] : []),
@@ -152,7 +154,7 @@ export const hasOverlappingTasks = (spec: Json): boolean =>
     !hasTaskLimitPerNode(spec));
 
 /** Ignores the order of keys, and empty fields of objects. */
-export const isDeepEqual = (a: unknown, b: unknown): boolean =>
+export const isEquivalentJson = (a: unknown, b: unknown): boolean =>
   serializeCanonically(a) === serializeCanonically(b);
 
 function withImage({ wanted, image, label, platforms }: StackServiceUpdate): Json {
@@ -252,7 +254,7 @@ export function isEligibleNode(spec: Json, node: SwarmNode): boolean {
     (!Architecture || normalizePlatform(String(Architecture)) === normalizePlatform(node.arch));
   return (
     // Ignores the constraint with which a run stops a global service.
-    constraintsOf(spec).every((each) => each === noNodeConstraint || isConstraintMet(each, node)) &&
+    placementConstraintsOf(spec).every((each) => each === noNodeConstraint || isConstraintMet(each, node)) &&
     (platforms.length === 0 || platforms.some(fits))
   );
 }

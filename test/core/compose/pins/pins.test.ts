@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { applyEdits } from '../../../../src/core/compose/edit.ts';
+import { applyTextEdits } from '../../../../src/core/compose/edit.ts';
 import { requirePin } from '../../../../src/core/compose/pins/find-pin.ts';
 import { planPinEdits } from '../../../../src/core/compose/pins/plan-pin-edits.ts';
 import type { ProjectFiles } from '../../../../src/core/compose/project-files.ts';
@@ -33,7 +33,7 @@ function move(files: ProjectFiles, to: string, services = ['app'], digest?: stri
   return Object.fromEntries(
     [...new Set(edits.map(({ file }) => file))].map((path) => [
       path.replace('/srv/svc/', ''),
-      applyEdits(
+      applyTextEdits(
         all.find((file) => file.path === path)?.text ?? '',
         edits.filter(({ file }) => file === path),
       ),

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parseReleaseFile } from '../../../../src/provenance/release-file.ts';
-import { buildTargetOptions } from '../../../../src/server/run/launch/target-options.ts';
+import { createUpdaterTargetOptions } from '../../../../src/server/run/launch/target-options.ts';
 import { releaseFile, sha256 } from '../../../feed/proofs.ts';
 
 const proof = parseReleaseFile(Buffer.from(JSON.stringify(releaseFile('v1.5.0'))));
@@ -17,7 +17,7 @@ it.each<[platform: string, images: string[]]>([
   ['linux/riscv64', ['index']],
   ['', ['index']],
 ])('on %s, expects any digest of %j', async (platform, images) => {
-  expect(await buildTargetOptions({ to: 'v1.5.0', proof }, engineOf(platform))).toEqual([
+  expect(await createUpdaterTargetOptions({ to: 'v1.5.0', proof }, engineOf(platform))).toEqual([
     ...['--target', 'v1.5.0'],
     ...images.flatMap((what) => ['--expect', `app=${sha256(what)}`]),
     ...['--expect-file', `compose.yaml=${sha256('compose')}`],
@@ -29,8 +29,8 @@ it('lists each digest once, and no digests without a signature', async () => {
   const app = { reference: 'x', digest: one, platforms: { 'linux/amd64': { manifest: one, config: one } } };
   const engine = engineOf('linux/amd64');
   const expected = { ...proof, images: { app }, files: {} };
-  expect(await buildTargetOptions({ to: 'v1.5.0', proof: expected }, engine)).toEqual([
+  expect(await createUpdaterTargetOptions({ to: 'v1.5.0', proof: expected }, engine)).toEqual([
     ...['--target', 'v1.5.0', '--expect', `app=${one}`],
   ]);
-  expect(await buildTargetOptions({ to: 'v1.5.0-canary.3' }, engine)).toEqual(['--target', 'canary']);
+  expect(await createUpdaterTargetOptions({ to: 'v1.5.0-canary.3' }, engine)).toEqual(['--target', 'canary']);
 });

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createPlaceholders } from '../../../../src/updater/compose/bump/plan-bump.ts';
+import { createEnvPlaceholders } from '../../../../src/updater/compose/bump/plan-bump.ts';
 
 let root = '';
 beforeEach(async () => {
@@ -15,7 +15,7 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 async function found(text: string, env = '', linked = '') {
   await writeFile(join(root, 'there.env'), '');
   const file = (name: string, content: string) => ({ path: join(root, name), text: content });
-  return createPlaceholders({
+  return createEnvPlaceholders({
     composeFiles: [file('compose.yaml', text)],
     envFiles: [file('.env', env)],
     newEnvFile: join(root, '.env'),

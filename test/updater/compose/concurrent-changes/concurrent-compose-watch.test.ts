@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { separateLeftovers } from '../../../../src/engine/containers/project-containers.ts';
+import { separateLeftoverContainers } from '../../../../src/engine/containers/project-containers.ts';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { ConcurrentComposeWatch } from '../../../../src/updater/compose/concurrent-changes/concurrent-compose-watch.ts';
 import { container } from '../../../build.ts';
@@ -22,7 +22,7 @@ function said(
 ): string[] {
   const watch = new ConcurrentComposeWatch({ services: new Set(['app', 'worker']), ignores }, 0);
   return looks.map(([at, containers]) => {
-    const verdict = watch.evaluate(separateLeftovers(containers), at * 1000);
+    const verdict = watch.evaluate(separateLeftoverContainers(containers), at * 1000);
     return verdict.kind === 'quiet' ? `quiet ${verdict.debris.map(({ id }) => id)}`.trim() : verdict.kind;
   });
 }

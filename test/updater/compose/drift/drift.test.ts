@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/engine/objects/json.ts';
 import {
   buildPlannedDefinition,
-  type DefinitionSources,
+  type PlannedDefinitionSources,
   parseRunningDefinition,
 } from '../../../../src/updater/compose/drift/build-definitions.ts';
 import type { EngineDefaults } from '../../../../src/updater/compose/drift/engine-defaults.ts';
@@ -121,7 +121,7 @@ const defaults: EngineDefaults = {
   isPodman: false,
 };
 
-function findings(has: Parts, would: Parts, given: Partial<DefinitionSources> = {}): DriftFinding[] {
+function findings(has: Parts, would: Parts, given: Partial<PlannedDefinitionSources> = {}): DriftFinding[] {
   const running: DriftDefinition = parseRunningDefinition(inspected(has), ['app', 'svc-app-1']);
   const besides = { imageConfig: imageOfRelease, moreNetworks: [], defaults, ...given };
   const planned = buildPlannedDefinition(

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/updater/compose/drift/evaluate-changes.ts';
 import {
   envFilePathsOf,
-  findSettingTexts,
+  findServiceSettingTexts,
   isInEnvironment,
   listUnsetVariables,
 } from '../../../../src/updater/compose/drift/setting-texts.ts';
@@ -77,7 +77,7 @@ describe('findWrittenTexts', () => {
     ['app', 'networks', 'svc_internal', [`\${IP4}`, `\${NET}`]],
     ['app', 'user', '', []],
   ])('finds for service %s, key %s %s the texts %j', (service, section, item, expected) => {
-    expect(findSettingTexts(written, service, { section, item })).toEqual(expected);
+    expect(findServiceSettingTexts(written, service, { section, item })).toEqual(expected);
   });
 
   it('has helpers that read the environment and the env files of a service', () => {

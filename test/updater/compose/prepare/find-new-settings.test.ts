@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { releaseSettingsSchema } from '../../../../src/core/release/release-settings.ts';
 import type { Image } from '../../../../src/engine/objects/container.ts';
-import type { Plan } from '../../../../src/updater/compose/plan/prepared-plan.ts';
+import type { ProjectUpdatePlan } from '../../../../src/updater/compose/plan/prepared-plan.ts';
 import { findReleaseLabelWarnings } from '../../../../src/updater/compose/plan/release/release-label.ts';
 import { findNewSettings } from '../../../../src/updater/compose/prepare/find-new-settings.ts';
 import { container, image } from '../../../build.ts';
@@ -16,7 +16,10 @@ const labelled = (label: unknown): Image =>
   });
 const nothing = { settings: [], warnings: [] };
 
-function planned(given: Record<string, string> | null = {}, changes: Partial<Plan> = {}): Plan {
+function planned(
+  given: Record<string, string> | null = {},
+  changes: Partial<ProjectUpdatePlan> = {},
+): ProjectUpdatePlan {
   const from = installed(
     { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }), '.env': 'A=x\nB=\nC=$B\n' },
     {
@@ -34,7 +37,8 @@ function planned(given: Record<string, string> | null = {}, changes: Partial<Pla
   );
   return { ...planTo('v1.1.0', from), given: given && new Map(Object.entries(given)), ...changes };
 }
-const namesOf = (plan: Plan, of?: Image) => findNewSettings(plan, of).settings.map(({ name }) => name);
+const namesOf = (plan: ProjectUpdatePlan, of?: Image) =>
+  findNewSettings(plan, of).settings.map(({ name }) => name);
 const expected = (...names: string[]) => ({
   images: new Map(),
   files: new Map(),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { computeRequiredBytes } from '../../../../src/updater/compose/pull/require-space-to-pull.ts';
+import { computeRequiredPullBytes } from '../../../../src/updater/compose/pull/require-space-to-pull.ts';
 
 const app = { service: 'app', to: 'acme/svc:v1.1.0' };
 const worker = { service: 'worker', to: 'acme/worker:v1.1.0' };
@@ -18,5 +18,5 @@ it.each<[situation: string, images: (typeof app)[], layers: Layers, bytes: numbe
   ['nothing is known', [{ service: 'jobs', to: 'acme/jobs:v1' }], {}, 0],
 ])('counts the bytes of images if %s', (_, images, layers, bytes) => {
   const sizeNow = (service: string) => running[service] ?? 0;
-  expect(computeRequiredBytes(images, new Map(Object.entries(layers)), sizeNow)).toBe(bytes);
+  expect(computeRequiredPullBytes(images, new Map(Object.entries(layers)), sizeNow)).toBe(bytes);
 });

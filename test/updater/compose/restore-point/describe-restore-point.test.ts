@@ -7,14 +7,14 @@ import {
   findDependentContainers,
   formatDurationEstimate,
 } from '../../../../src/updater/compose/restore-point/describe-restore-point.ts';
-import type { RestorePointSurvey } from '../../../../src/updater/data/copies/survey-restore-point.ts';
+import type { RestorePointEstimate } from '../../../../src/updater/data/copies/estimate-restore-point.ts';
 import { container } from '../../../build.ts';
 
 const mount = (where: string, bytes: number, excluded: string[] = []) => ({
   ...{ service: 'app', where, volume: '', path: '/x', subpath: '', isFile: false, root: '/x', device: '8:1' },
   ...{ excluded, bytes, files: 1 },
 });
-const surveyed = (changes: Partial<RestorePointSurvey['point']> = {}): RestorePointSurvey => ({
+const surveyed = (changes: Partial<RestorePointEstimate['point']> = {}): RestorePointEstimate => ({
   point: {
     ...{ excluded: ['cache', 'app:/library'], inMemory: ['mq'] },
     directory: '/opt/svc/.svc-updater/restore',
@@ -77,7 +77,7 @@ it.each<[least: number, most: number, limit: number | null, result: string | nul
 });
 
 it('refuses an update whose downtime is certainly longer than allowed', () => {
-  const warn = (changes: Partial<RestorePointSurvey['point']>) => () =>
+  const warn = (changes: Partial<RestorePointEstimate['point']>) => () =>
     checkDowntimeEstimate({ ...surveyed(changes), seconds: [11, 20] }, 10, 'svc');
   expect(warn({})).toThrow(
     expect.objectContaining({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { separateLeftovers } from '../../../../src/engine/containers/project-containers.ts';
+import { separateLeftoverContainers } from '../../../../src/engine/containers/project-containers.ts';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { findStoppingContainers } from '../../../../src/updater/compose/rollback/list-restore-steps.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';
@@ -13,7 +13,7 @@ const moved = [movedService('app'), movedService('worker'), movedService('sideca
 
 function stopping(before: Container[], now: Container[], wasKilled = false): string[] {
   const plan = changeover({ moved, containers: before.map((each) => record(each)) });
-  return findStoppingContainers(plan, separateLeftovers(now), { wasKilled }).map(({ id }) => id);
+  return findStoppingContainers(plan, separateLeftoverContainers(now), { wasKilled }).map(({ id }) => id);
 }
 
 describe('running containers that may be stopping', () => {
@@ -36,9 +36,9 @@ describe('running containers that may be stopping', () => {
 
   it('are the containers whose stop the engine has reported', () => {
     const plan = changeover({ moved, containers: all.map((each) => record(each)) });
-    expect(findStoppingContainers(plan, separateLeftovers([app, sidecar]), { stopping: [app.id] })).toEqual([
-      app,
-    ]);
+    expect(
+      findStoppingContainers(plan, separateLeftoverContainers([app, sidecar]), { stopping: [app.id] }),
+    ).toEqual([app]);
   });
 
   it('are all containers after a run was killed', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ComposeModel } from '../../../../src/engine/cli/compose.ts';
-import { checkSettingsChanges } from '../../../../src/updater/compose/verify-edit/compare-models.ts';
+import { requireExpectedSettingChanges } from '../../../../src/updater/compose/verify-edit/compare-models.ts';
 
 const before = {
   name: 'svc',
@@ -9,7 +9,8 @@ const before = {
   secrets: { token: { content: '' } },
   configs: { ini: { content: '' } },
 } as ComposeModel;
-const prove = (after: object) => checkSettingsChanges(before, { ...before, ...after } as ComposeModel);
+const prove = (after: object) =>
+  requireExpectedSettingChanges(before, { ...before, ...after } as ComposeModel);
 const app = (more: object) => ({
   services: { ...before.services, app: { ...before.services.app, ...more } },
 });

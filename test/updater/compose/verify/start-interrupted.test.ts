@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { separateLeftovers } from '../../../../src/engine/containers/project-containers.ts';
+import { separateLeftoverContainers } from '../../../../src/engine/containers/project-containers.ts';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { findInterruptedContainers } from '../../../../src/updater/compose/verify/start-interrupted.ts';
 import { changeover, container, record } from '../../../build.ts';
@@ -13,7 +13,7 @@ const exited: Container = { ...db, status: 'exited' };
 const left = (now: Container[], before: Container[] = [app, db]): string[] =>
   findInterruptedContainers(
     changeover({ containers: before.map((each) => record(each)) }),
-    separateLeftovers(now),
+    separateLeftoverContainers(now),
   ).map(({ id }) => id);
 
 describe('findInterruptedStarts', () => {

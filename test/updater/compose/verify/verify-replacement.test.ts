@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import {
   findChangedContainers,
-  formatAddressWarning,
+  formatChangedAddressWarning,
   hasUnexpectedImage,
 } from '../../../../src/updater/compose/verify/verify-replacement.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';
@@ -68,11 +68,11 @@ it('lists changed addresses, and the proxies that may have cached them', () => {
     container('app-1', { ips: [app] }),
     container('worker-1', { ips: worker }),
   ];
-  expect(formatAddressWarning(replaced, now('10.0.0.3', ['10.0.0.4', 'fd00::4']))).toBe('');
-  expect(formatAddressWarning(replaced, now('10.0.0.4', ['10.0.0.3', 'fd00::4']))).toBe(
+  expect(formatChangedAddressWarning(replaced, now('10.0.0.3', ['10.0.0.4', 'fd00::4']))).toBe('');
+  expect(formatChangedAddressWarning(replaced, now('10.0.0.4', ['10.0.0.3', 'fd00::4']))).toBe(
     'addresses have changed: svc-app-1 from 10.0.0.3 to 10.0.0.4, svc-worker-1 from 10.0.0.4 and fd00::4 to 10.0.0.3 and fd00::4; if an app is unreachable, run docker restart proxy web',
   );
   const restarting = [container('app-1', { ips: ['10.0.0.3'] }), container('worker-1', { ips: [] })];
-  expect(formatAddressWarning(replaced, restarting)).toBe('');
-  expect(formatAddressWarning(changeover(), now('10.0.0.4', []))).toBe('');
+  expect(formatChangedAddressWarning(replaced, restarting)).toBe('');
+  expect(formatChangedAddressWarning(changeover(), now('10.0.0.4', []))).toBe('');
 });

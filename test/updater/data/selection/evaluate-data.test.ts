@@ -5,7 +5,7 @@ import { createProduct, svcProduct } from '../../../../src/core/names/product.ts
 import type { ComposeService } from '../../../../src/engine/cli/compose.ts';
 
 import {
-  type DataFacts,
+  type DataSelectionFacts,
   evaluateDataSettings,
   formatDataSettingProposal,
   requireDataDeclaration,
@@ -42,7 +42,10 @@ const running = (services: Record<string, string>) =>
   );
 
 /** Facts about a project whose app and worker are updated. */
-const facts = (services: Record<string, string>, changes: Partial<DataFacts> = {}): DataFacts => ({
+const facts = (
+  services: Record<string, string>,
+  changes: Partial<DataSelectionFacts> = {},
+): DataSelectionFacts => ({
   model: {
     name: 'svc',
     services: Object.fromEntries(Object.entries(services).map(([name, text]) => [name, service(text)])),
@@ -55,7 +58,7 @@ const facts = (services: Record<string, string>, changes: Partial<DataFacts> = {
   directory: '/opt/svc',
   ...changes,
 });
-const said = (key: string, word: 'save' | 'none'): DataFacts['dataSettings'][0] => ({
+const said = (key: string, word: 'save' | 'none'): DataSelectionFacts['dataSettings'][0] => ({
   key,
   word,
   where: `.svc-updater.yaml line 2: data of ${key}`,
@@ -68,7 +71,7 @@ const mount = (source: string, destination: string): Mount => ({
 });
 
 /** The evaluation in one line, for example `app db; -cache; ~files:/data; memory mq; db? save`. */
-function judged(given: DataFacts): string {
+function judged(given: DataSelectionFacts): string {
   const { covered, excluded, uncovered, inMemory, outside, undecided, mistakes } =
     evaluateDataSettings(given);
   return [
@@ -227,7 +230,7 @@ describe('a service that must be declared', () => {
 
 describe('an invalid data setting', () => {
   const services = { app: 'a:1 d:/data', web: 'x:1', db: 'postgres:16 d:/p [pg]' };
-  it.each<[DataFacts['dataSettings'][0], string]>([
+  it.each<[DataSelectionFacts['dataSettings'][0], string]>([
     [said('web', 'save'), 'is set to "save", but web has no writable volume or bind mount to save'],
     [said('app:/other', 'none'), 'is set, but app has no mount at /other'],
     [
@@ -287,7 +290,7 @@ describe('the line of plan about restore points', () => {
   });
 });
 
-function refusal(given: DataFacts): unknown {
+function refusal(given: DataSelectionFacts): unknown {
   try {
     return requireDataDeclaration(given);
   } catch (error) {

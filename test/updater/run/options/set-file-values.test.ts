@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { buildSettingsArchive } from '../../../../src/server/run/launch/launch-updater.ts';
 import { parseCommandLine, UsageError } from '../../../../src/updater/run/options/command-line.ts';
-import { addSetFileValues } from '../../../../src/updater/run/options/set-file-values.ts';
+import { addValuesFromSetFile } from '../../../../src/updater/run/options/set-file-values.ts';
 import { updateOptionsOf } from '../../../../src/updater/run/options/update-options.ts';
 import { promptForSettingValues } from '../../../../src/updater/run/prompt-for-setting-values.ts';
 import { engineWith, runContext } from '../../../build-plan.ts';
@@ -22,7 +22,7 @@ afterEach(() => rm(folder, { recursive: true }));
 /** The settings of a command line, or its errors. */
 async function read(args: readonly string[], isTerminal = false, env: Record<string, string> = {}) {
   try {
-    const line = await addSetFileValues(parseCommandLine(args, env), isTerminal);
+    const line = await addValuesFromSetFile(parseCommandLine(args, env), isTerminal);
     const { settings } = updateOptionsOf(line);
     return settings && Object.fromEntries(settings);
   } catch (error) {

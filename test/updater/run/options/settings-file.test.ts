@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import { readBumpOptions } from '../../../../src/updater/commands/bump.ts';
 import { parseCommandLine } from '../../../../src/updater/run/options/command-line.ts';
-import { addFileSettings } from '../../../../src/updater/run/options/settings-file.ts';
+import { addSettingsFromFile } from '../../../../src/updater/run/options/settings-file.ts';
 import { updateOptionsOf } from '../../../../src/updater/run/options/update-options.ts';
 import { rememberingLog, updateOptions } from '../../../build-plan.ts';
 
@@ -22,7 +22,7 @@ const path = () => join(directory, '.svc-updater.yaml');
 async function read(args: readonly string[] = [], env: Record<string, string> = {}) {
   const { log, lines } = rememberingLog();
   try {
-    const line = await addFileSettings(parseCommandLine(args, env), directory, log);
+    const line = await addSettingsFromFile(parseCommandLine(args, env), directory, log);
     return { options: updateOptionsOf(line), lines };
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;

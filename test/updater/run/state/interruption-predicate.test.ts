@@ -3,7 +3,7 @@ import type { Container } from '../../../../src/engine/objects/container.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import {
   createInterruptionPredicate,
-  createUnstartedPredicate,
+  createUnstartedContainerFilter,
 } from '../../../../src/updater/run/state/interruption-predicate.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
 import { type ContainerRecord, containerRecordOf } from '../../../../src/updater/run/state/rollout.ts';
@@ -107,6 +107,6 @@ describe('createLeftDownTest: a container that was created but not started', () 
     ['in place of one that ran', of(ran, { state: failed }), false],
     ['by a run that had replaced nothing', of(down, { changeover: null }), false],
   ])('is evaluated by the journal: %s', (_, data, expected) => {
-    expect(createUnstartedPredicate(data)(made)).toBe(expected);
+    expect(createUnstartedContainerFilter(data)(made)).toBe(expected);
   });
 });

@@ -18,18 +18,18 @@ import type { Outcome } from '../../../../src/core/progress/outcome.ts';
 import { describeSchemaMistake } from '../../../../src/core/text/json-text.ts';
 import type { OutcomeFacts } from '../../../../src/updater/run/log/outcome-details.ts';
 import {
-  createPendingError,
-  emptyJournal,
-  formatPendingMessage,
+  createUnfinishedRunError,
+  formatUnfinishedRunMessage,
   hasMixedVersions,
-  isPending,
+  initialJournalFields,
+  isRunUnfinished,
   Journal,
   type JournalData,
   journalOutcomeFactsOf,
   moveJournalToBackup,
   nextAttemptFieldsOf,
   readJournal,
-  readPendingJournal,
+  readUnfinishedJournal,
 } from '../../../../src/updater/run/state/journal.ts';
 import { journalSchema } from '../../../../src/updater/run/state/journal-schema.ts';
 import type { UnfinishedState } from '../../../../src/updater/run/state/run-state.ts';
@@ -49,7 +49,7 @@ let restored = 0;
 const blueprints = [blueprint('1', { imageId: 'sha256:0', config: { Env: ['PASSWORD=hunter2'] } })];
 
 const data: JournalData = {
-  ...emptyJournal,
+  ...initialJournalFields,
   run: '20261121T104207Z',
   containerId: 'c0ffee',
   attempt: 1,
@@ -206,7 +206,7 @@ describe('a journal of another format', () => {
       advice: expect.stringContaining(`finish the update with the ${which} updater`),
     };
     await expect(readJournal(state)).rejects.toMatchObject(refusal);
-    await expect(readPendingJournal(state)).rejects.toMatchObject(refusal);
+    await expect(readUnfinishedJournal(state)).rejects.toMatchObject(refusal);
     expect(await readFile(join(state, 'journal.json'), 'utf8')).toBe(text);
   });
 
@@ -221,7 +221,7 @@ describe('a journal of another format', () => {
   ])('is not assumed for the malformed text %j', async (text) => {
     await writeFile(join(state, 'journal.json'), text);
     expect(await readJournal(state)).toMatchObject({ unreadable: text });
-    expect(await readPendingJournal(state)).toBeNull();
+    expect(await readUnfinishedJournal(state)).toBeNull();
   });
 });
 
@@ -267,7 +267,7 @@ describe('Journal.closeForLaterRun', () => {
       state: { at: 'ended', ending, left },
     };
     expect(await readJournal(state)).toEqual(closed);
-    expect([isPending(closed), hasMixedVersions(closed)]).toEqual([pending, false]);
+    expect([isRunUnfinished(closed), hasMixedVersions(closed)]).toEqual([pending, false]);
   });
 });
 
@@ -452,7 +452,7 @@ describe('readJournal', () => {
     await rename(join(own, 'journal.json'), join(state, 'elsewhere'));
     await symlink('../elsewhere', join(own, 'journal.json'));
     await expect(readJournal(own)).rejects.toMatchObject({ code: 'unexpected-file' });
-    expect(await readPendingJournal(own)).toBeNull();
+    expect(await readUnfinishedJournal(own)).toBeNull();
   });
 });
 
@@ -513,8 +513,8 @@ describe('the pending state of a journal', () => {
     ['updated', over('updated', null), false, false, 'did not succeed (updated)'],
   ])('is derived from the run state: %s', (_, changes, pending, halfDone, says) => {
     const journal = { ...data, ...changes };
-    expect([isPending(journal), hasMixedVersions(journal)]).toEqual([pending, halfDone]);
-    expect(formatPendingMessage(journal)).toContain(
+    expect([isRunUnfinished(journal), hasMixedVersions(journal)]).toEqual([pending, halfDone]);
+    expect(formatUnfinishedRunMessage(journal)).toContain(
       `the update to v1.5.0 started at 2026-11-21 10:42:07 UTC ${says}`,
     );
   });
@@ -527,6 +527,6 @@ describe('the pending state of a journal', () => {
       'Run the update command first to resume or undo the interrupted update.',
     ],
   ])('has one advice if the data was %s', (_, state, advice) => {
-    expect(createPendingError({ ...data, state }).advice).toContain(advice);
+    expect(createUnfinishedRunError({ ...data, state }).advice).toContain(advice);
   });
 });

@@ -3,10 +3,10 @@ import type { Outcome } from '../../../../src/core/progress/outcome.ts';
 import type { StoredRunState, UnfinishedState } from '../../../../src/updater/run/state/run-state.ts';
 import {
   readStackRecord,
-  recordedPhaseOf,
   StackRecord,
   type StackRecordData,
   stackRollbackState,
+  stackRunPhaseOf,
 } from '../../../../src/updater/swarm/record/stack-record.ts';
 import { ending } from '../../../build.ts';
 import { engineThat } from '../../../build-plan.ts';
@@ -174,5 +174,5 @@ describe('phaseOf', () => {
     [{ at: 'replacing' }, 'recreate'],
     [stackRollbackState, 'back'],
     [{ at: 'ended', ending: failed, left: { at: 'restoring', ending: null } }, 'restore'],
-  ])('of the state %j is %s', (state, phase) => expect(recordedPhaseOf({ state })).toBe(phase));
+  ])('of the state %j is %s', (state, phase) => expect(stackRunPhaseOf({ state })).toBe(phase));
 });

@@ -4,12 +4,12 @@ import type { SwarmNode } from '../../../../src/engine/swarm/swarm-service.ts';
 import {
   buildServiceSpec,
   classifySpecImage,
-  describeOverriddenSettings,
+  describeOverriddenUpdateConfig,
   hasOverlappingTasks,
   hasTaskLimitPerNode,
   isActiveNode,
-  isDeepEqual,
   isEligibleNode,
+  isEquivalentJson,
   isStoppedSpec,
   type MutableSpecValues,
   mutableSpecValuesOf,
@@ -103,7 +103,7 @@ describe('specOf', () => {
     const of = (parts: Parts) => ({ ...specWith(parts) });
     const label = becomes.image === undefined || becomes.label === null ? {} : { label: 'acme/svc:v1.5.0' };
     const made = buildServiceSpec(moveOf('app', { before: of(found) }), form, amounts(changes));
-    expect(isDeepEqual(made, of({ ...becomes, ...label }))).toBe(true);
+    expect(isEquivalentJson(made, of({ ...becomes, ...label }))).toBe(true);
     expect(JSON.parse(JSON.stringify(made))).toMatchObject(of({ ...becomes, ...label }));
   });
 
@@ -232,7 +232,7 @@ describe('update settings of a service', () => {
       ],
     ],
   ])('findOverriddenSettings %j: %j', (parts, aside) =>
-    expect(describeOverriddenSettings(specWith(parts))).toEqual(aside),
+    expect(describeOverriddenUpdateConfig(specWith(parts))).toEqual(aside),
   );
 });
 
@@ -242,7 +242,7 @@ describe('isDeepEqual', () => {
     [{ a: 1, b: null, c: undefined, d: [], e: {} }, { a: 1 }, true],
     [{ a: 0 }, {}, false],
     [{ a: [1, 2] }, { a: [2, 1] }, false],
-  ])('compares %j with %j: %s', (a, b, same) => expect(isDeepEqual(a, b)).toBe(same));
+  ])('compares %j with %j: %s', (a, b, same) => expect(isEquivalentJson(a, b)).toBe(same));
 });
 
 describe('isEligibleNode and isActive', () => {

@@ -13,7 +13,7 @@ import { requireCompatiblePrograms, updaterVersion } from '../../../run/environm
 import { requireEngine } from '../../../run/environment/require-engine.ts';
 import type { UpdateOptions } from '../../../run/options/update-options.ts';
 import type { RunContext } from '../../../run/run-context.ts';
-import { isPending, type JournalData, readJournals } from '../../../run/state/journal.ts';
+import { isRunUnfinished, type JournalData, readJournals } from '../../../run/state/journal.ts';
 import { createHostInspector } from './host-inspector.ts';
 import {
   groupKnownProjects,
@@ -96,7 +96,8 @@ export function requireNoUnrelatedContainers(
   requireComposeContainers(containers);
   // Containers created by an interrupted update may have different labels from the old containers, such as a different
   // env file.
-  const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
+  const run =
+    journal !== null && (isRunUnfinished(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
   const foreign = findUnrelatedContainers(containers, {
     project: place.name,

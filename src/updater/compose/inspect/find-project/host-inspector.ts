@@ -139,7 +139,7 @@ async function writeMarkerFile(path: string): Promise<void> {
  * from a path in its own container.
  * @param directory - the path in the labels, which is not mounted here
  */
-export async function aliasProjectDirectory(
+export async function addProjectDirectoryAlias(
   directory: string,
   paths: HostPaths,
   look: HostInspector,

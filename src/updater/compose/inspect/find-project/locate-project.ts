@@ -4,9 +4,9 @@ import { UpdateError } from '../../../../core/errors/update-error.ts';
 import { isFile } from '../../../../core/files/file-system.ts';
 import { type HostPaths, isWithin } from '../../../../core/mounts/host-paths.ts';
 import type { UpdateOptions } from '../../../run/options/update-options.ts';
-import { isPending, type JournalData, readJournals } from '../../../run/state/journal.ts';
+import { isRunUnfinished, type JournalData, readJournals } from '../../../run/state/journal.ts';
 import {
-  aliasProjectDirectory,
+  addProjectDirectoryAlias,
   type DirectoryMatch,
   findMountAdvice,
   type HostInspector,
@@ -34,7 +34,7 @@ export async function locateProject(
   options: UpdateOptions,
   look: HostInspector,
 ): Promise<ProjectLocation> {
-  const pending = (await readJournals(journalDirectoriesOf(paths, options))).filter(isPending);
+  const pending = (await readJournals(journalDirectoriesOf(paths, options))).filter(isRunUnfinished);
   const projects = withHalfReplaced(known, pending.map(journaledProjectOf));
   const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
   if (options.project) return byName(search, options.project);
@@ -47,7 +47,7 @@ export async function locateProject(
   );
   const found: string[] = [];
   for (const { directory } of unseen) {
-    if (await aliasProjectDirectory(directory, paths, look)) found.push(directory);
+    if (await addProjectDirectoryAlias(directory, paths, look)) found.push(directory);
   }
   const again = found.length > 0 ? byDirectory(search, found) : place;
   if (!(again instanceof UpdateError)) return again;
@@ -147,7 +147,7 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
     throw new UpdateError('not-compose', message);
   }
   const { directory } = row;
-  if (paths.fromHost(directory) === null) await aliasProjectDirectory(directory, paths, look);
+  if (paths.fromHost(directory) === null) await addProjectDirectoryAlias(directory, paths, look);
   const here = paths.fromHost(directory);
   if (here !== null && (options.dir === null || here === candidates[0]))
     return { name, directory, mountedAt: here };

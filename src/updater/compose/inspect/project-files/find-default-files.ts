@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { listFileFlags } from '../../../../core/command-line/compose-command.ts';
+import { listProjectFlags } from '../../../../core/command-line/compose-command.ts';
 import { defaultComposeFileNames } from '../../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../../core/compose/variables.ts';
 import { isFile } from '../../../../core/files/file-system.ts';
@@ -35,7 +35,7 @@ export async function findDefaultComposeFiles(
 
 /** Whether compose may have found the project's files by their default names, without `-f`. */
 export const hasDefaultComposeFiles = (project: ComposeProject): boolean =>
-  listFileFlags({ ...project, envFiles: [], profiles: [] }).length === 0;
+  listProjectFlags({ ...project, envFiles: [], profiles: [] }).length === 0;
 
 /** Returns the absolute paths of the compose files in `COMPOSE_FILE`; empty if the variable is not set. */
 function filesNamedBy(envFiles: readonly TextFile[], directory: string): string[] {

@@ -14,7 +14,7 @@ import {
 import {
   findKeyedSecrets,
   findRawEnvFileSecrets,
-  splitSecretContent,
+  splitIntoSecretTexts,
 } from '../../../../core/compose/secrets/secret-lines.ts';
 import type { TextFile } from '../../../../core/files/text-file.ts';
 import { imageReferencePartsOf } from '../../../run/log/mask-rules.ts';
@@ -56,7 +56,7 @@ export async function maskFileSecrets(
       // previous env files.
       ...findEnvFileSecrets([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...findEnvFileSecrets([file]), ...findRawEnvFileSecrets(file.text)]),
-      ...secret.flatMap(({ text }) => splitSecretContent(text)),
+      ...secret.flatMap(({ text }) => splitIntoSecretTexts(text)),
       // In config files, only values with names that look secret are masked. Most of a config is not secret and is
       // needed to understand container logs.
       ...config.flatMap(({ text }) => findKeyedSecrets(text)),

@@ -20,7 +20,7 @@ import type { Container } from '../../../../engine/objects/container.ts';
 import { deferRejection } from '../../../run/defer-rejection.ts';
 import { buildContainerMaskRules, buildModelMaskRules } from '../../../run/log/mask-rules.ts';
 import type { Log } from '../../../run/log/run-log.ts';
-import { clusterComposeFileName, composeFileName } from '../installation.ts';
+import { clusterModeComposeFileName, composeFileName } from '../installation.ts';
 import { addLinkedFiles, readEnvFiles } from './add-linked-files.ts';
 import { maskFileSecrets } from './mask-file-secrets.ts';
 
@@ -88,8 +88,8 @@ export async function linkProjectPaths(project: ComposeProject, paths: HostPaths
 }
 
 /** Returns the paths of all files of a project, including linked files if they can be read. */
-export async function listProjectPaths(project: ComposeProject, paths: HostPaths): Promise<string[]> {
-  const usual = ['.env', composeFileName, clusterComposeFileName].map((name) =>
+export async function listProjectFilePaths(project: ComposeProject, paths: HostPaths): Promise<string[]> {
+  const usual = ['.env', composeFileName, clusterModeComposeFileName].map((name) =>
     join(project.directory, name),
   );
   const linked = await readFiles(project)

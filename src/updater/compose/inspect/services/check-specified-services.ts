@@ -9,8 +9,8 @@ import type { UpdateOptions } from '../../../run/options/update-options.ts';
 import {
   describeRelation,
   explainUnrelatedService,
+  formatReferenceWithoutDigest,
   formatRepeatedOption,
-  formatWithoutDigest,
   type ServiceImage,
   serviceImagesOf,
 } from './related-services.ts';
@@ -74,7 +74,7 @@ export function checkSpecifiedServices(
   return [
     ...bound.map(
       ({ each, bond }) =>
-        `${each.name} is excluded and will stay at ${formatWithoutDigest(each.reference)}, although it belongs with ${app.name} (${bond})`,
+        `${each.name} is excluded and will stay at ${formatReferenceWithoutDigest(each.reference)}, although it belongs with ${app.name} (${bond})`,
     ),
     ...unknown.map((name) => `--exclude lists ${name}, but the project has no such service`),
   ];
@@ -91,7 +91,7 @@ function requireRelatedServices(
   forgotten: readonly { each: ServiceImage }[],
 ): void {
   if (isDatabaseImage(app.reference)) {
-    const message = `${app.name} runs ${formatWithoutDigest(app.reference)}, which is a database; databases are never updated`;
+    const message = `${app.name} runs ${formatReferenceWithoutDigest(app.reference)}, which is a database; databases are never updated`;
     const advice =
       'Specify the app in the first --service option. To update a database, back it up and follow its documentation.';
     throw new UpdateError('unrelated-service', message, { advice });

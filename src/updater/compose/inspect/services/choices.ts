@@ -1,5 +1,5 @@
 import { isDatabaseImage } from '../../../../core/compose/pins/image-reference.ts';
-import { describeRelation, formatWithoutDigest, type ServiceImage } from './related-services.ts';
+import { describeRelation, formatReferenceWithoutDigest, type ServiceImage } from './related-services.ts';
 
 /** A service that has containers. */
 interface RunningService extends ServiceImage {
@@ -35,10 +35,10 @@ const rank = ({ isReachable: isReached }: RunningService): number => Number(isRe
 /**
  * Formats each choice as a line of the settings file: `services: [server, worker]  # server runs acme/server:2.0.1`.
  */
-export const formatChoiceLines = (choices: readonly ServiceChoice[]): string[] =>
+export const formatServiceChoiceLines = (choices: readonly ServiceChoice[]): string[] =>
   choices.map(
     ({ app, workers }) =>
-      `${formatSettingsLines([app, ...workers].map(({ name }) => name))}  # ${app.name} runs ${formatWithoutDigest(app.reference)}`,
+      `${formatSettingsLines([app, ...workers].map(({ name }) => name))}  # ${app.name} runs ${formatReferenceWithoutDigest(app.reference)}`,
   );
 
 /** Formats lines of the settings file, with the app first: `services: [server, worker]`, `exclude: [tools]`. */

@@ -57,12 +57,12 @@ export function describeRelation(app: ServiceImage, other: ServiceImage): string
 
 /** Describes why a service is unrelated; null if it belongs or may belong with the app. */
 export function explainUnrelatedService(app: ServiceImage, other: ServiceImage): string | null {
-  const runs = `${other.name} runs ${formatWithoutDigest(other.reference)}`;
+  const runs = `${other.name} runs ${formatReferenceWithoutDigest(other.reference)}`;
   if (isDatabaseImage(other.reference)) return `${runs}, which is a database; databases are never updated`;
   if (isSameRepository(app.reference, other.reference)) return null;
   const isOne = isSamePublisher(app.reference, other.reference);
   if (isOne && (sharesPin(app, other) || isOneVersion(app, other))) return null;
-  const ofApp = `${app.name} (${formatWithoutDigest(app.reference)})`;
+  const ofApp = `${app.name} (${formatReferenceWithoutDigest(app.reference)})`;
   return isOne
     ? `${runs}, but the image and version differ from those of ${ofApp}`
     : `${runs}, which is not from the publisher of ${ofApp}`;
@@ -83,7 +83,7 @@ const writtenVersion = (reference: ImageReference): string =>
 const isExact = (reference: ImageReference): boolean => /^\d+\.\d/.test(versionOf(reference));
 
 /** Formats a reference without its digest: `acme/svc:v1.2.0`. */
-export const formatWithoutDigest = (reference: ImageReference): string =>
+export const formatReferenceWithoutDigest = (reference: ImageReference): string =>
   formatImageReference({ ...reference, digest: null });
 
 /** Repeats a command-line option for each value: `--service server --service worker`. */

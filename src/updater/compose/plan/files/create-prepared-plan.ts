@@ -14,7 +14,7 @@ import { migrationsOf } from '../../inspect/services/migrations.ts';
 import { compareComposeModels, requireExpectedChanges } from '../../verify-edit/compare-models.ts';
 import { findMissingDependencies } from '../new-services.ts';
 import { findMajorVersionWarnings } from '../plan-update.ts';
-import type { Plan, PreparedPlan } from '../prepared-plan.ts';
+import type { PreparedPlan, ProjectUpdatePlan } from '../prepared-plan.ts';
 import {
   checkReleaseDefinitions,
   type ReleaseDefinitions,
@@ -35,7 +35,7 @@ interface Proposal
  * Checks that compose's model of the draft contains only the planned changes, and completes the plan. Changes nothing.
  * If the draft changes no file, compose's model is that of the current files.
  */
-export function createPreparedPlan(whole: Plan, proposal: Proposal): PreparedPlan {
+export function createPreparedPlan(whole: ProjectUpdatePlan, proposal: Proposal): PreparedPlan {
   const { installation } = whole;
   const { draft, expected, model, images, version } = proposal;
   // Services that the release no longer has are not updated: their containers are removed.
@@ -80,7 +80,7 @@ export function createPreparedPlan(whole: Plan, proposal: Proposal): PreparedPla
 }
 
 function checkModelChanges(
-  { installation, updates }: Plan,
+  { installation, updates }: ProjectUpdatePlan,
   { expected, unset, ...definitions }: Proposal,
 ): { alsoMoved: string[]; warnings: string[] } {
   const proof = compareComposeModels(installation.model, unset ?? definitions.model, expected);
@@ -113,7 +113,10 @@ function changedServices(installation: Installation, { draft, model }: Proposal)
  * Returns the version label of the pulled app image, such as `1.5.0`; null if the image has none.
  * @throws UpdateError downgrade
  */
-export function checkPulledVersion(plan: Plan, images: ReadonlyMap<string, Image>): string | null {
+export function findPulledVersion(
+  plan: ProjectUpdatePlan,
+  images: ReadonlyMap<string, Image>,
+): string | null {
   const { installation, app } = plan;
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');

@@ -17,12 +17,12 @@ import {
   listVariableLocations,
   listVariableSubstitutions,
 } from '../../verify-edit/compare-models.ts';
-import { isPinInUserFile, pinsOf } from '../plan-update.ts';
-import type { Plan } from '../prepared-plan.ts';
-import type { ReleaseFileUpdate } from '../release/plan-release-file-updates.ts';
+import { isPinInUserFile, updatedPinsOf } from '../plan-update.ts';
+import type { ProjectUpdatePlan } from '../prepared-plan.ts';
+import type { ComposeFileReplacement } from '../release/plan-compose-file-replacements.ts';
 
 /** Whether the file changes depend on the pulled images. */
-export const hasImageDependentChanges = ({ installation, updates }: Plan): boolean =>
+export const hasImageDependentChanges = ({ installation, updates }: ProjectUpdatePlan): boolean =>
   installation.kind === 'generated' || updates.some(({ pin }) => pin.reference.digest !== null);
 
 /**
@@ -32,9 +32,9 @@ export const hasImageDependentChanges = ({ installation, updates }: Plan): boole
  * @throws UpdateError release-file; pin-unsupported, for example if a pinned digest cannot be replaced
  */
 export function draftFileChanges(
-  { installation, target, updates }: Plan,
+  { installation, target, updates }: ProjectUpdatePlan,
   images: ReadonlyMap<string, Image> = new Map(),
-  release: readonly ReleaseFileUpdate[] = [],
+  release: readonly ComposeFileReplacement[] = [],
 ): { draft: ProjectDraft; expected: ExpectedModelChanges } {
   const { kind, files, versionVariable } = installation;
   const released = release.reduce(
@@ -65,7 +65,7 @@ export function draftFileChanges(
     ),
     substitutions: listVariableSubstitutions(draft.files, edits),
     variableLocations: listVariableLocations(draft.files, edits),
-    hasSharedPin: (service) => isPinShared(files, service, pinsOf(installation)),
+    hasSharedPin: (service) => isPinShared(files, service, updatedPinsOf(installation)),
   };
   return { draft, expected };
 }

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { isNumberedTag } from '../../../../core/release/pin-tag.ts';
 import { hasTagChange } from '../../../plan/release-plan.ts';
 import { releaseComposeFileNames } from '../../inspect/installation.ts';
-import type { Plan } from '../prepared-plan.ts';
+import type { ProjectUpdatePlan } from '../prepared-plan.ts';
 
 /** Returns the paths of the files that the update may write, as far as this is known before the pull. */
-export function listFilesToWrite({ installation, updates }: Plan): string[] {
+export function listFilesToWrite({ installation, updates }: ProjectUpdatePlan): string[] {
   const { files, kind, project } = installation;
   const candidates = new Set<string>();
   for (const update of updates) {

@@ -4,7 +4,7 @@ import { type Image, serviceOf } from '../../../../engine/objects/container.ts';
 import { findContainerPlatform, normalizePlatform } from '../../../../engine/objects/platform.ts';
 import type { ServiceUpdate } from '../../../plan/release-plan.ts';
 import type { Installation } from '../../inspect/installation.ts';
-import type { Plan } from '../prepared-plan.ts';
+import type { ProjectUpdatePlan } from '../prepared-plan.ts';
 
 /**
  * Checks that each new image runs on the platform in the compose files, or otherwise on the platform of the running
@@ -16,7 +16,7 @@ import type { Plan } from '../prepared-plan.ts';
  * @throws UpdateError pull-platform
  */
 export function checkImagePlatforms(
-  { installation, updates }: Plan,
+  { installation, updates }: ProjectUpdatePlan,
   model: ComposeModel,
   images: ReadonlyMap<string, Image>,
 ): string[] {

@@ -6,13 +6,13 @@ import { UpdateError } from '../../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { joinWithAnd } from '../../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../../inspect/installation.ts';
-import type { ReleaseFileUpdate } from './plan-release-file-updates.ts';
+import type { ComposeFileReplacement } from './plan-compose-file-replacements.ts';
 
 /** Returns null if compose rejected the release's files for a reason other than unset variables. */
 export function createMissingVariablesError(
   installation: Installation,
   draft: ProjectDraft,
-  release: readonly ReleaseFileUpdate[],
+  release: readonly ComposeFileReplacement[],
   cause: UpdateError,
 ): UpdateError | null {
   const names = findUnsetNames(draft.files, release, 'required');
@@ -55,7 +55,7 @@ export function requireSecretValues(
 export function findEmptyVariableWarnings(
   installation: Installation,
   draft: ProjectDraft,
-  release: readonly ReleaseFileUpdate[],
+  release: readonly ComposeFileReplacement[],
 ): string[] {
   const today = new Set(findUnsetNames(installation.files, release, 'empty'));
   const names = findUnsetNames(draft.files, release, 'empty').filter((name) => !today.has(name));
@@ -67,7 +67,7 @@ export function findEmptyVariableWarnings(
 
 function findUnsetNames(
   files: ProjectFiles,
-  release: readonly ReleaseFileUpdate[],
+  release: readonly ComposeFileReplacement[],
   kind: 'required' | 'empty',
 ): string[] {
   const paths = new Set(release.map(({ path }) => path));

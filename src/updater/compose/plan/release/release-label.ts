@@ -5,7 +5,7 @@ import { releaseSettingsSchema } from '../../../../core/release/release-settings
 import { createJsonTextSchema } from '../../../../core/text/json-text.ts';
 import type { Image } from '../../../../engine/objects/container.ts';
 import { versionLabel } from '../../../../engine/objects/labels.ts';
-import type { Plan } from '../prepared-plan.ts';
+import type { ProjectUpdatePlan } from '../prepared-plan.ts';
 
 const settingsOf = (text: string) => createJsonTextSchema(releaseSettingsSchema).safeParse(text).data;
 const readers = { ready: parseJsonCommand, preflight: parseJsonCommand, settings: settingsOf };
@@ -15,7 +15,7 @@ const readers = { ready: parseJsonCommand, preflight: parseJsonCommand, settings
  * another product's base image. Labels are considered inherited if the version label differs from the tag.
  */
 export function parseReleaseLabel<K extends keyof typeof readers>(
-  { app, installation }: Plan,
+  { app, installation }: ProjectUpdatePlan,
   image: Image | undefined,
   kind: K,
 ): ReturnType<(typeof readers)[K]> | null {
@@ -32,10 +32,13 @@ export function parseReleaseLabel<K extends keyof typeof readers>(
  * Returns a command from a label of the pulled app image, or otherwise from the product's record; null if neither has
  * one.
  */
-export const findReleaseCommand = (plan: Plan, image: Image | undefined, kind: 'ready' | 'preflight') =>
-  parseReleaseLabel(plan, image, kind) ?? plan.installation.product[kind] ?? null;
+export const findReleaseCommand = (
+  plan: ProjectUpdatePlan,
+  image: Image | undefined,
+  kind: 'ready' | 'preflight',
+) => parseReleaseLabel(plan, image, kind) ?? plan.installation.product[kind] ?? null;
 
-export const findReleaseLabelWarnings = (plan: Plan, image: Image | undefined): string[] =>
+export const findReleaseLabelWarnings = (plan: ProjectUpdatePlan, image: Image | undefined): string[] =>
   (['ready', 'preflight', 'settings'] as const)
     .filter((kind) => parseReleaseLabel(plan, image, kind) === undefined)
     .map((kind) => jsonLabelOf(plan.installation.product, kind))

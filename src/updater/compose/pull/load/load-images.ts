@@ -6,7 +6,7 @@ import { UpdateError } from '../../../../core/errors/update-error.ts';
 import {
   createTarEntry,
   createTarHeader,
-  tarPaddingOf,
+  tarPaddingSizeOf,
   tarTrailer,
 } from '../../../../core/files/tar-header.ts';
 import { EngineError } from '../../../../engine/http/engine-error.ts';
@@ -44,7 +44,7 @@ interface Loading {
  * @returns the references whose images are in the archive
  * @throws UpdateError not-proven, pull-…
  */
-export async function loadImages(
+export async function loadImagesFromArchive(
   context: EngineContext,
   wanted: ReadonlyMap<string, string>,
   loading: Loading,
@@ -173,7 +173,7 @@ async function* streamImageLayout(
       sent += piece.length;
       onSent(sent);
     }
-    yield Buffer.alloc(tarPaddingOf(size));
+    yield Buffer.alloc(tarPaddingSizeOf(size));
   }
   yield tarTrailer;
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import {
-  formatChoiceLines,
+  formatServiceChoiceLines,
   formatSettingsLines,
   serviceChoicesOf,
 } from '../../../../../src/updater/compose/inspect/services/choices.ts';
@@ -133,7 +133,7 @@ it('lists services that publish ports first, then larger groups, then by name', 
 
 it('prints each choice as a line for the settings file', () => {
   const running = runningOf({ jobs: 'acme/a:1.2.0', web: 'acme/a:1.2.0', mail: 'r.example/mail' }, ['web']);
-  expect(formatChoiceLines(serviceChoicesOf(running))).toEqual([
+  expect(formatServiceChoiceLines(serviceChoicesOf(running))).toEqual([
     'services: [web, jobs]  # web runs acme/a:1.2.0',
     'services: [mail]  # mail runs r.example/mail',
   ]);

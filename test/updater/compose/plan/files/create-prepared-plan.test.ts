@@ -5,8 +5,8 @@ import { versionLabel } from '../../../../../src/engine/objects/labels.ts';
 import type { Installation } from '../../../../../src/updater/compose/inspect/installation.ts';
 import { newestRunningVersionOf } from '../../../../../src/updater/compose/inspect/running-version.ts';
 import {
-  checkPulledVersion,
   createPreparedPlan,
+  findPulledVersion,
 } from '../../../../../src/updater/compose/plan/files/create-prepared-plan.ts';
 import { draftFileChanges } from '../../../../../src/updater/compose/plan/files/draft-file-changes.ts';
 import { container } from '../../../../build.ts';
@@ -272,7 +272,7 @@ describe('checkPulledVersion', () => {
       { runningVersion },
     );
   const pulled = (running: string | null, label?: string, worker = '0.1.0') =>
-    checkPulledVersion(
+    findPulledVersion(
       planTo(null, from(running)),
       new Map([
         ['acme/svc:latest', imageOf('1', label)],
@@ -303,7 +303,7 @@ describe('checkPulledVersion', () => {
         { services: { app: [app] }, runningVersion: newestRunningVersionOf([app]) },
       );
       const plan = planTo(null, from);
-      expect(checkPulledVersion(plan, new Map([[plan.app.to, imageOf('1', label)]]))).toBe(expected);
+      expect(findPulledVersion(plan, new Map([[plan.app.to, imageOf('1', label)]]))).toBe(expected);
       const warning = `the version label of acme/svc:${tag} specifies ${was}, which differs from its tag; the updater ignores this label and compares tags`;
       expect(plan.warnings).toEqual(expected === null ? [warning] : []);
     },
@@ -331,8 +331,7 @@ describe('checkPulledVersion', () => {
           imagesInUse: new Map([['sha256:old', saying('sha256:old', was)]]),
         },
       );
-      const judge = () =>
-        checkPulledVersion(planTo(null, from), new Map([[app, saying('sha256:new', next)]]));
+      const judge = () => findPulledVersion(planTo(null, from), new Map([[app, saying('sha256:new', next)]]));
       if (message === null) expect(judge()).toBeNull();
       else expect(judge).toThrow(expect.objectContaining({ code: 'downgrade', message }));
     },
@@ -349,7 +348,7 @@ describe('checkPulledVersion', () => {
       { runningVersion: running, prefix: '', imagesInUse: new Map([['sha256:old', used]]) },
     );
     const next = imageOf('sha256:new', label, env('32.0.1'));
-    const pulled = checkPulledVersion(planTo(null, from), new Map([['acme/nextcloud:latest', next]]));
+    const pulled = findPulledVersion(planTo(null, from), new Map([['acme/nextcloud:latest', next]]));
     expect(pulled).toBe(label ?? null);
   });
 

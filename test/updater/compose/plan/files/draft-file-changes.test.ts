@@ -8,13 +8,13 @@ import {
   draftFileChanges,
   hasImageDependentChanges,
 } from '../../../../../src/updater/compose/plan/files/draft-file-changes.ts';
-import type { ReleaseFileUpdate } from '../../../../../src/updater/compose/plan/release/plan-release-file-updates.ts';
+import type { ComposeFileReplacement } from '../../../../../src/updater/compose/plan/release/plan-compose-file-replacements.ts';
 import { at, composeText, generated, imageOf, installed, planTo } from '../../../../build-plan.ts';
 
 const digest = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };
 interface PulledFacts {
   images: ReadonlyMap<string, Image>;
-  release: readonly ReleaseFileUpdate[];
+  release: readonly ComposeFileReplacement[];
 }
 const nothing: PulledFacts = { images: new Map(), release: [] };
 type Texts = Record<string, string>;
@@ -114,12 +114,15 @@ describe('draftFiles of a generated install', () => {
     worker: 'acme/svc:${SVC_VERSION:-latest}',
   });
   const next = generated({ app: 'acme/svc:${SVC_VERSION:?}', worker: 'acme/next:${SVC_VERSION:?}' });
-  const ships = (text: string, name = 'compose.yaml'): ReleaseFileUpdate => ({
+  const ships = (text: string, name = 'compose.yaml'): ComposeFileReplacement => ({
     path: at(name),
     text,
     description: `${name}: replaced with the file from the new release`,
   });
-  const release = (...texts: ReleaseFileUpdate[]): PulledFacts => ({ images: new Map(), release: texts });
+  const release = (...texts: ComposeFileReplacement[]): PulledFacts => ({
+    images: new Map(),
+    release: texts,
+  });
   const install = (files: Texts | ProjectFiles) => installed(files, { kind: 'generated' });
   const references = { app: 'acme/svc:v1.1.0', worker: 'acme/next:v1.1.0' };
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { loadImages } from '../../../../../src/updater/compose/pull/load/load-images.ts';
+import { loadImagesFromArchive } from '../../../../../src/updater/compose/pull/load/load-images.ts';
 import { Log } from '../../../../../src/updater/run/log/run-log.ts';
 import { engineThat } from '../../../../engine/http-engine.ts';
 import { archiveOf, sha256 } from '../../../../provenance/archive.ts';
@@ -37,7 +37,7 @@ async function load(receive: (from: IncomingMessage) => Promise<string>): Promis
   const images = new Map([['app', new Set([digestOf(manifest)])]]);
   const expected = { images, files: new Map<string, string>(), layers: new Map<string, never>() };
   const loading = { from: archive, expected, platform: 'linux/amd64', deadline: performance.now() + 60_000 };
-  return loadImages({ engine, log: new Log(() => {}) }, new Map([['app', reference]]), loading);
+  return loadImagesFromArchive({ engine, log: new Log(() => {}) }, new Map([['app', reference]]), loading);
 }
 
 it('loads the images of an archive', async () => {

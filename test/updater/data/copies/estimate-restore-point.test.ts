@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import {
   bytesToReadOf,
   estimateDowntime,
-  listInspectionErrors,
+  listUnsavableContentReasons,
   removeAliasedMounts,
   requireSpaceToSave,
-} from '../../../../src/updater/data/copies/survey-restore-point.ts';
+} from '../../../../src/updater/data/copies/estimate-restore-point.ts';
 import type { MountInspection } from '../../../../src/updater/data/helper-program/helper-result.ts';
 import type { SavedMount } from '../../../../src/updater/data/restore-point.ts';
 import { formatSize } from '../../../../src/updater/run/log/format-values.ts';
@@ -33,7 +33,7 @@ it.each<[string, Partial<MountInspection>, string | null]>([
   ],
   ['with long paths', { tooLong: ['b'] }, 'app:/a contains a path below "b" that is too long to copy'],
 ])('accepts or rejects a mount %s', (_, changes, sentence) => {
-  const refusals = listInspectionErrors({ where: 'app:/a', path: '/srv/a' }, look(changes));
+  const refusals = listUnsavableContentReasons({ where: 'app:/a', path: '/srv/a' }, look(changes));
   expect(refusals).toEqual(sentence === null ? [] : [expect.stringContaining(sentence)]);
 });
 

@@ -18,7 +18,7 @@ export interface NotStartedResult extends ClientCommandResult {
  * Determines the target of an update, by default the available version. The start request names this version, so that a
  * release published in the meantime is not installed instead.
  */
-export function chooseStartTarget(
+export function chooseUpdateTarget(
   status: Status,
   { target, when, force, allSteps }: Partial<UpdateRequestBody>,
 ): string | NotStartedResult {

@@ -13,7 +13,7 @@ import type { Deployment } from './read-deployment.ts';
 import { isUpdaterOfInstance } from './updater-container.ts';
 
 /** Deployment of the server and related containers, as reported by the engine. */
-export interface DeploymentEnvironment {
+export interface DeploymentState {
   home: Deployment | null;
   noHome: DeploymentNotFoundError | null;
   /** Container that has the updater's name, and whether it is an updater of this instance; null if there is none. */
@@ -26,7 +26,7 @@ export interface DeploymentEnvironment {
 }
 
 /** Caches only the deployment. Containers are read from the engine each time. */
-export class DeploymentEnvironmentCache {
+export class DeploymentCache {
   readonly #engine: EngineApi;
   readonly #settings: ValidatedInstanceOptions;
   #finding: Promise<Deployment> | null = null;
@@ -53,7 +53,7 @@ export class DeploymentEnvironmentCache {
     this.#finding = null;
   }
 
-  async observe(): Promise<DeploymentEnvironment> {
+  async observe(): Promise<DeploymentState> {
     try {
       const home = await this.findDeployment();
       const [container, foreign] = await Promise.all([

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { readTextFile } from '../../../../src/core/files/text-file.ts';
 import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
-import { writeUpdate } from '../../../../src/updater/compose/loop/write-update.ts';
+import { runWritePhase } from '../../../../src/updater/compose/loop/run-write-phase.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';
 import { writeStackFiles } from '../../../../src/updater/swarm/rollout/write-stack-files.ts';
 import { changeover, journalData, project } from '../../../build.ts';
@@ -36,7 +36,7 @@ async function ofProject({ directory, files, changes, paths, context }: Place): 
   const own = { ...project, directory, files: changes.map(({ path }) => path) };
   const state = join(directory, '.svc-updater');
   const journal = new Journal({ state, restore: async () => {} }, journalData({ project: own }));
-  await writeUpdate(
+  await runWritePhase(
     { ...context, journal },
     preparedPlan(planTo('v1.1.0', { ...installed(files), project: own, paths }), { changes }),
     { changeover: changeover({ moved: [], containers: [] }), saved: null },

@@ -11,7 +11,7 @@ import {
 export type ReleaseComposeTexts = ReadonlyMap<string, string>;
 
 /** A file of the release that overwrites the installed file. */
-export interface ReleaseFileUpdate {
+export interface ComposeFileReplacement {
   path: string;
   text: string;
   /** Description of the file change for the log. */
@@ -36,14 +36,14 @@ export function listUsedReleaseComposeFiles({ project, files }: Installation): s
  * @param shipped - the files of the running release, to detect manual edits; null if they cannot be read
  * @param backup - the backup directory, for messages
  */
-export function planReleaseFileUpdates(
+export function planComposeFileReplacements(
   installation: Installation,
   fresh: ReleaseComposeTexts,
   shipped: ReleaseComposeTexts | null,
   backup: string,
-): { texts: readonly ReleaseFileUpdate[]; warnings: readonly string[] } {
+): { texts: readonly ComposeFileReplacement[]; warnings: readonly string[] } {
   const { project, product, files } = installation;
-  const texts: ReleaseFileUpdate[] = [];
+  const texts: ComposeFileReplacement[] = [];
   const warnings: string[] = [];
   for (const [name, text] of fresh) {
     const path = join(project.directory, name);

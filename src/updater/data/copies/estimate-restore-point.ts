@@ -7,7 +7,7 @@ import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
 import type { DataContext, DataDeclaration } from '../data-context.ts';
 import { restorePointMountPath } from '../helper-program/helper-request.ts';
 import type { DiskProbeResult, MountInspection } from '../helper-program/helper-result.ts';
-import type { SavedMount, SavedRestorePoint } from '../restore-point.ts';
+import type { RestorePointRecordData, SavedMount } from '../restore-point.ts';
 import {
   chooseMountsToSave,
   evaluateRunningWriters,
@@ -21,7 +21,7 @@ import { runHelperContainer } from './run-helper-container.ts';
 
 /** Fields of the future restore point's record that are known in advance. */
 export interface PlannedRestorePoint
-  extends Pick<SavedRestorePoint, 'services' | 'inMemory' | 'mounts' | 'excluded' | 'bytes'> {
+  extends Pick<RestorePointRecordData, 'services' | 'inMemory' | 'mounts' | 'excluded' | 'bytes'> {
   /** Host directory of the project's restore points. */
   directory: string;
 }
@@ -29,7 +29,7 @@ export interface PlannedRestorePoint
 /** Minimum and maximum in seconds; equal if they are based on the last restore point. */
 export type DurationEstimate = readonly [least: number, most: number];
 
-interface RestorePointSurveyInput {
+interface RestorePointEstimateInput {
   doors: DataContext;
   mountContext: MountContext;
   updated: readonly string[];
@@ -41,7 +41,7 @@ interface RestorePointSurveyInput {
   last: PreviousSaveTiming | null;
 }
 
-export interface RestorePointSurvey {
+export interface RestorePointEstimate {
   point: PlannedRestorePoint;
   /** Expected downtime of covered services in seconds. */
   seconds: DurationEstimate;
@@ -75,10 +75,10 @@ const networkFileSystems = new Set([
  * Plans a restore point without changing anything.
  * @throws UpdateError no-space, or data-unsupported, which lists all reasons
  */
-export async function surveyRestorePoint(
+export async function estimateRestorePoint(
   declared: DataDeclaration,
-  facts: RestorePointSurveyInput,
-): Promise<RestorePointSurvey> {
+  facts: RestorePointEstimateInput,
+): Promise<RestorePointEstimate> {
   const { doors, mountContext: around, updated, containers, existingParent: above, last } = facts;
   const chosen = chooseMountsToSave(containers, declared, around);
   const services = declared.covered.filter((service) => !updated.includes(service));
@@ -101,7 +101,7 @@ export async function surveyRestorePoint(
   );
   const refusals = [
     ...chosen.refusals,
-    ...data.flatMap(({ mount, look }) => listInspectionErrors(mount, look)),
+    ...data.flatMap(({ mount, look }) => listUnsavableContentReasons(mount, look)),
     ...(probe.missing.length > 0
       ? [
           `the file system of ${around.restorePointsDirectory} does not support ${joinWithAnd(probe.missing)}: choose another directory with --restore-dir`,
@@ -187,7 +187,7 @@ export const findMountInText = <M extends Pick<UncheckedMount, 'path'>>(
   mounts.toSorted((a, b) => b.path.length - a.path.length).find(({ path }) => text.includes(path));
 
 /** Returns the reasons why the contents of a mount cannot be saved, one sentence each. */
-export function listInspectionErrors(
+export function listUnsavableContentReasons(
   { where, path }: Pick<UncheckedMount, 'where' | 'path'>,
   look: MountInspection,
 ): string[] {

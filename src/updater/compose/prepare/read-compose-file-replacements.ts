@@ -13,9 +13,9 @@ import type { Image } from '../../../engine/objects/container.ts';
 import { type Installation, isGeneratedComposeFile } from '../inspect/installation.ts';
 import {
   listUsedReleaseComposeFiles,
-  planReleaseFileUpdates,
+  planComposeFileReplacements,
   type ReleaseComposeTexts,
-} from '../plan/release/plan-release-file-updates.ts';
+} from '../plan/release/plan-compose-file-replacements.ts';
 
 const maxBytes = 1024 * 1024;
 
@@ -24,19 +24,19 @@ export const releaseDirectoryOf = (labels: Readonly<Record<string, string>>, pro
   labels[releaseFilesLabelOf(product)] || product.releaseDirectory;
 
 /** Reads a release's compose files from its image, and plans which files they overwrite. */
-export async function readReleaseFileUpdates(
+export async function readComposeFileReplacements(
   engine: Engine,
   installation: Installation,
   image: Image,
   { backup, proven = new Map() }: { backup: string; proven?: ReadonlyMap<string, string> | undefined },
-): Promise<ReturnType<typeof planReleaseFileUpdates>> {
+): Promise<ReturnType<typeof planComposeFileReplacements>> {
   const { app, imagesInUse } = installation;
   const wanted = listUsedReleaseComposeFiles(installation);
   const fresh = await readReleaseFiles(engine, image, wanted, installation);
   requireVerifiedFiles(fresh, proven);
   const running = app.containers.at(-1);
   if (running && isContainerOfImage(running, image))
-    return planReleaseFileUpdates(installation, fresh, fresh, backup);
+    return planComposeFileReplacements(installation, fresh, fresh, backup);
   const old = imagesInUse.get(running?.imageId ?? '');
   const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
   // If the files of the running release cannot be read, the update continues without detecting manual edits.
@@ -44,7 +44,7 @@ export async function readReleaseFileUpdates(
     if (error instanceof UpdateError) return null;
     throw error;
   });
-  return planReleaseFileUpdates(installation, fresh, shipped ?? null, backup);
+  return planComposeFileReplacements(installation, fresh, shipped ?? null, backup);
 }
 
 /** @throws UpdateError not-proven if a file does not match its verified digest */

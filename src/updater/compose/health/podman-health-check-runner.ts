@@ -20,7 +20,7 @@ interface ObservedCheck {
  * Runs the health checks that Podman leaves to systemd. Without systemd, even a healthy container would stay `starting`
  * forever, so Podman is asked to run each check at the interval in its definition.
  */
-export class PodmanHealthChecks {
+export class PodmanHealthCheckRunner {
   readonly #engine: Engine;
   readonly #seen = new Map<string, ObservedCheck>();
 

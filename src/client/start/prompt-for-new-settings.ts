@@ -1,4 +1,4 @@
-import { findMissingSettings } from '../../wire/derived/missing-settings.ts';
+import { listMissingSettings } from '../../wire/derived/missing-settings.ts';
 import type { NewReleaseSetting } from '../../wire/status.ts';
 import { type CommandContext, CommandUsageError } from '../command-line/client-command.ts';
 import { promptForInput } from './confirm-start.ts';
@@ -8,7 +8,7 @@ import { promptForInput } from './confirm-start.ts';
  * omits.
  * @throws CommandUsageError if `--set` omits a value and there is no terminal
  */
-export async function promptForSettings(context: CommandContext, settings: readonly NewReleaseSetting[]) {
+export async function promptForNewSettings(context: CommandContext, settings: readonly NewReleaseSetting[]) {
   const given: Record<string, string> = {};
   for (const one of context.args.list) {
     const [name = '', ...value] = one.split('=');
@@ -17,7 +17,7 @@ export async function promptForSettings(context: CommandContext, settings: reado
     given[name] = value.length > 0 ? value.join('=') : await promptForInput(`${name}: `, context, true);
   }
   if (context.canPrompt)
-    for (const { name, description, secret } of findMissingSettings(settings, given))
+    for (const { name, description, secret } of listMissingSettings(settings, given))
       given[name] = await promptForInput(`${name} (${description}): `, context, secret);
   return given;
 }

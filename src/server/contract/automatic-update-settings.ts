@@ -1,14 +1,16 @@
 import type { Automatic } from '../../wire/status.ts';
 
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
-export type AutomaticSettingsChange = {
-  [Name in keyof AutomaticSettings]?: AutomaticSettings[Name] | undefined;
+export type AutomaticUpdateSettingsChange = {
+  [Name in keyof AutomaticUpdateSettings]?: AutomaticUpdateSettings[Name] | undefined;
 };
 
 /** Settings of automatic updates (docs/contract.md 8.37). */
-export type AutomaticSettings = Omit<Automatic, 'nextAt' | 'blockedBy'>;
+export type AutomaticUpdateSettings = Omit<Automatic, 'nextAt' | 'blockedBy'>;
 
-export const applyAutomaticDefaults = (said: AutomaticSettingsChange): AutomaticSettings => ({
+export const applyAutomaticUpdateDefaults = (
+  said: AutomaticUpdateSettingsChange,
+): AutomaticUpdateSettings => ({
   enabled: false,
   from: '02:00',
   to: '05:00',
@@ -19,7 +21,9 @@ export const applyAutomaticDefaults = (said: AutomaticSettingsChange): Automatic
   ...omitUndefinedSettings(said),
 });
 
-export const omitUndefinedSettings = (choice: AutomaticSettingsChange): Partial<AutomaticSettings> =>
+export const omitUndefinedSettings = (
+  choice: AutomaticUpdateSettingsChange,
+): Partial<AutomaticUpdateSettings> =>
   Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
 
 /** Returns UTC if `TZ` is not a known time zone: Node then uses UTC, but returns no usable name. */

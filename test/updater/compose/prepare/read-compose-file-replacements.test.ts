@@ -6,9 +6,9 @@ import type { ProjectFiles } from '../../../../src/core/compose/project-files.ts
 import { createProduct, svcProduct } from '../../../../src/core/names/product.ts';
 import type { Engine } from '../../../../src/engine/cli/engine.ts';
 import {
-  readReleaseFileUpdates,
+  readComposeFileReplacements,
   releaseDirectoryOf,
-} from '../../../../src/updater/compose/prepare/read-release-file-updates.ts';
+} from '../../../../src/updater/compose/prepare/read-compose-file-replacements.ts';
 import { image } from '../../../build.ts';
 import {
   at,
@@ -64,7 +64,7 @@ async function taken(
   const imagesInUse = new Map(Object.keys(images).map((each) => [each, image(each)] as const));
   const model = modelOf(projectFiles({ 'compose.yaml': own }));
   const from = installed(texts, { kind: 'generated', model, imagesInUse });
-  const found = readReleaseFileUpdates(engine, from, image(id, { labels }), {
+  const found = readComposeFileReplacements(engine, from, image(id, { labels }), {
     backup: '.svc-updater/backup/1',
     proven,
   });
@@ -142,7 +142,7 @@ describe('takeReleaseFiles', () => {
     const { engine } = await shipping({ new: { [main]: next, [other]: cluster } });
     // These files may contain no app, so the pin comes from another file.
     const from = { ...installed({ 'compose.yaml': own }, { kind: 'generated', model }), files };
-    const { texts } = await readReleaseFileUpdates(engine, from, image('new'), { backup: 'backup' });
+    const { texts } = await readComposeFileReplacements(engine, from, image('new'), { backup: 'backup' });
     expect(texts.map(({ path }) => path)).toEqual(expected.map(at));
   });
 

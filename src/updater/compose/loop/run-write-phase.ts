@@ -5,7 +5,7 @@ import { checkReplaceableFiles } from '../../../core/files/transaction/check-rep
 import { readFileHash } from '../../../core/files/transaction/file-record.ts';
 import { replaceFiles } from '../../../core/files/transaction/replace-files.ts';
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
-import type { SavedRestorePoint } from '../../data/restore-point.ts';
+import type { RestorePointRecordData } from '../../data/restore-point.ts';
 import type { Rollout } from '../../run/state/rollout.ts';
 import { pruneBackups } from '../../run/state/run-names.ts';
 import { backupDirectoryOf } from '../../run/state/state-directory.ts';
@@ -19,7 +19,7 @@ import type { DataSaveResult } from '../save/save-data.ts';
  * Runs the `write` phase: writes the files, sets the image tags that the pull has not set, and records everything that
  * a rollback needs.
  */
-export async function writeUpdate(
+export async function runWritePhase(
   context: JournaledContext,
   plan: PreparedPlan,
   { changeover, saved }: { changeover: Rollout; saved: DataSaveResult | null },
@@ -43,7 +43,7 @@ export async function writeUpdate(
  * Hashes only the compose files: a rollback is refused if a compose file was edited after the update, but not if an env
  * file was.
  */
-function hashComposeFiles(files: ProjectFiles): Promise<SavedRestorePoint['fileHashes']> {
+function hashComposeFiles(files: ProjectFiles): Promise<RestorePointRecordData['fileHashes']> {
   const envFiles = listEnvFiles(files);
   const own = listProjectFiles(files).filter(({ path }) => !envFiles.some((each) => each.path === path));
   return Promise.all(
