@@ -168,7 +168,7 @@ export const englishTexts = {
     `${count} updates are required. ${product} will be unavailable for a few seconds during each update.`,
   unavailableBriefly: (product: string) => `${product} will be unavailable for a few seconds.`,
   unavailableAsLast: (product: string, time: string) =>
-    `${product} will be unavailable for about ${time}, as during the last update.`,
+    `${product} will be unavailable for about ${time} (based on the last update).`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
   /** `time` is how long ago the release was skipped; empty if unknown. */
@@ -255,7 +255,7 @@ export const englishTexts = {
   allUnavailable: (product: string) =>
     `${product} and its data services will be unavailable while the last changes are copied.`,
   allUnavailableAsLast: (product: string, time: string) =>
-    `${product} and its data services will be unavailable for about ${time}, as during the last update.`,
+    `${product} and its data services will be unavailable for about ${time} (based on the last update).`,
   allUnavailableAbout: (product: string, time: string) =>
     `${product} and its data services will be unavailable for about ${time}.`,
   estimatedDuration: (time: string) => `The update takes about ${time}.`,

@@ -59,7 +59,7 @@ const staleWords = /Release information has been out of date since \d+ \w+ chann
 const savedFirst = (to: string) =>
   `Data is saved first. If ${to} fails, svc rolls back to v1.4.2 and restores the data.`;
 const allUnavailable =
-  'svc and its data services will be unavailable for about 12 s, as during the last update.';
+  'svc and its data services will be unavailable for about 12 s (based on the last update).';
 
 const jobs: BlockingJob[] = [
   { kind: 'deployment', state: 'running', title: 'web to production', since: ago(125_000), stuck: false },

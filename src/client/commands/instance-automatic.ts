@@ -67,7 +67,7 @@ async function run(context: CommandContext): Promise<number> {
   if (automatic === null)
     throw new CommandFailedError(
       3,
-      `${getProductNames().name} ${status.version} does not support automatic updates. Update it first.`,
+      `${getProductNames().name} ${status.version} does not support automatic updates. Update it manually first.`,
     );
   const next = automatic.enabled
     ? formatAutomaticUpdateSettings(automatic, createClientTextsAndFormats(status.now))

@@ -83,7 +83,7 @@ export const refusedCodes = {
     meaning: 'The mounted files are not the files that the stack was deployed from.',
     why: 'The next docker stack deploy command will use the stack files, so the updater must write the new version to the correct files.',
     advice:
-      'Mount the directory that contains the stack files. With --file, pass the same files as with docker stack deploy -c, in the same order.',
+      'Mount the directory that contains the stack files. Use --file to pass the same files, in the same order, as with docker stack deploy -c.',
   },
   'no-app': {
     meaning: 'The project has no container for the app service.',
@@ -192,7 +192,7 @@ export const refusedCodes = {
       'The host has changed since the containers were started. A new container would fail to start, or would use different files from the running container.',
     why: 'The updater stops a container only if it could be started again with the same files.',
     advice:
-      'Fix what the log reports on the host, or change the compose file and run {up}. If a changed mount is correct, recreate its container with {up} --force-recreate. Then run {command} again.',
+      'On the host, fix the problem that the log reports, or change the compose file and run {up}. If a mount was changed on purpose, recreate its container with {up} --force-recreate. Then run {command} again.',
   },
   'outside-mounts': {
     meaning: 'The instance uses a file that is not mounted into the updater container.',

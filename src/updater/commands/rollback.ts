@@ -206,7 +206,7 @@ function showRollback(
   const saved = discardCurrent
     ? ''
     : '; the current data will be saved first, so that it can be recovered manually';
-  log.warn(`all data written since then will be replaced${saved}`);
+  log.warn(`all data written since then will be lost${saved}`);
   for (const { path } of mounts.filter((each) => isSharedHostDirectory(each.path, record.point.directory)))
     log.warn(`the rollback will replace everything in the host directory ${JSON.stringify(path)}`);
   log.info(`${names} will be unavailable for about ${about} s`);

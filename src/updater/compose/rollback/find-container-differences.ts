@@ -28,7 +28,7 @@ export function findContainerDifferences(
     if (!hasMount(now, source, target)) losses.push(`${name} does not have ${source} mounted at ${target}`);
   }
   if (record.runs && !isUp(now)) losses.push(`${name} is ${now.status}`);
-  if (!record.runs && isUp(now)) losses.push(`${name} is running, but was stopped before the update`);
+  if (!record.runs && isUp(now)) losses.push(`${name} is running, but was not running before the update`);
   if (record.well && now.health === 'unhealthy') losses.push(`${name} is unhealthy`);
   if (now.status === 'running') {
     for (const port of blueprint?.published ?? []) {

@@ -71,7 +71,7 @@ describe('findLosses', () => {
     const loops = { ...whole, status: 'restarting', published: [] };
     expect(findContainerDifferences(record(whole, { well: false }), before, loops)).toEqual([]);
     expect(findContainerDifferences(record(whole, { runs: false, well: false }), before, whole)).toEqual([
-      'svc-app-1 is running, but was stopped before the update',
+      'svc-app-1 is running, but was not running before the update',
     ]);
   });
 });
