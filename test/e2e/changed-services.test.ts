@@ -226,7 +226,7 @@ test.concurrent('an update warns of another major version of a database, and no 
     says: [
       warning,
       'Dump the data of db first',
-      `start them with docker compose -p ${instance.project} up -d --no-deps extra`,
+      `to start them: docker compose -p ${instance.project} up -d --no-deps extra`,
     ],
     ends: [/^updated v1\.0\.0 → v1\.1\.0/],
     never: ['up -d db', 'recreate them now'],

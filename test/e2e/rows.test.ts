@@ -229,7 +229,7 @@ describe('generated compose files', () => {
       version: 'v1.1.0',
       changed: { '.env': set('v1.0.0', 'v1.1.0'), ...releaseFiles.addsService.files },
       says: [
-        /not started: cache \(start them with docker compose -p \S+ -f compose\.yaml -f compose\.cluster\.yaml up -d cache\)/,
+        /not started: cache \(to start them: docker compose -p \S+ -f compose\.yaml -f compose\.cluster\.yaml up -d cache\)/,
       ],
       warns: [/^compose\.yaml .*overwrite.*\.svc-updater\/backup\/\S+\/compose\.yaml/],
     });

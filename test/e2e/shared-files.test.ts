@@ -133,7 +133,7 @@ test('plan and update warn about containers that share a file, data or a namespa
     'exited',
   );
   // Every recommended command works.
-  const [, command = ''] = /has changed: db \(recreate them now with docker (.*)\)/.exec(log) ?? [];
+  const [, command = ''] = /will recreate them: db \(to recreate them now: docker (.*)\)/.exec(log) ?? [];
   const version = async (name: string) => (await instance.containers())[name]?.id;
   const before = await version(`${project}-db-1`);
   await execa('docker', command.split(' '), { cwd: directory });
