@@ -64,7 +64,9 @@ export const localPlatformOf = ({ Manifests }: Json): unknown =>
     Available ? (toObject(ImageData).Platform ?? []) : [],
   )[0];
 
-/** Selects the networks or volumes with exactly these names: the engine's filter also returns partial matches. */
+/**
+ * Selects the networks or volumes with exactly these names, because the engine's filter also returns partial matches.
+ */
 export const selectByExactNames = (listed: unknown, names: readonly string[]) =>
   (toList(listed) as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
     .filter(({ Name }) => names.includes(Name))
@@ -75,7 +77,10 @@ export const selectByExactNames = (listed: unknown, names: readonly string[]) =>
       options: Options ?? {},
     }));
 
-/** Converts an entry of a container's `Mounts`; empty if the entry is neither a bind mount with a source nor a volume. */
+/**
+ * Converts an entry of a container's `Mounts`. Returns an empty list if the entry is neither a volume nor a bind mount
+ * with a source.
+ */
 export function toListedMounts({ Type, Name, Source, Destination }: Json): ListedMount[] {
   if ((Type !== 'bind' && Type !== 'volume') || !Source) return [];
   const volume = Type === 'volume' ? String(Name) : '';

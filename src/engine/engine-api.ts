@@ -303,8 +303,8 @@ export class EngineApi extends EngineRequestSender {
 
   /**
    * Inspects a local image by reference or id, with its manifests (API 1.48 and later); null if the image is not local.
-   * Since API 1.49, the engine reports no configuration for an image that is local only for other platforms, so the
-   * configuration for one of these platforms is requested.
+   * If the image is local, but not for the engine's platform, engines since API 1.49 report no configuration. In this
+   * case, the configuration for another local platform is requested.
    */
   async inspectImage(reference: string): Promise<Image | null> {
     const inspect = async (query: Record<string, string>) => {

@@ -16,8 +16,8 @@ export interface EngineTimeouts {
    */
   pullSilence: number;
   /**
-   * Maximum time without a line in an updater's log. After this time, the log is read again: an updater prints a line
-   * at least every ten seconds.
+   * Maximum time without a line in an updater's log. After this time, the log is read again, because an updater prints
+   * a line at least every ten seconds.
    */
   logSilence: number;
 }
@@ -33,7 +33,7 @@ export interface EngineOperation {
    * the last lines of a log.
    */
   repeat?: 'lost' | 'failed';
-  /** Statuses besides 2xx that are not errors: nothing remains to be done, or nothing was found. */
+  /** Statuses besides 2xx that are not errors, because nothing remains to be done or nothing was found. */
   accepted?: readonly number[];
   /** Completes the message `the engine failed to …`. By default, the message contains the method and path. */
   purpose?: string;

@@ -189,8 +189,8 @@ export function createFeed(
     check,
     checkForChannel(wanted) {
       const isKnown = findNewestRelease(wanted, judged.releases) !== null;
-      // With `judge`, check even if a release is known: the channel may be newly selected, and its releases are then
-      // not verified yet.
+      // With `judge`, check even if a release is known, because the releases of a newly selected channel are not
+      // verified yet.
       if (checkedAt !== null && (judge !== undefined || !isKnown)) void check();
     },
     close() {

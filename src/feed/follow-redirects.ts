@@ -46,7 +46,7 @@ export async function followRedirects(
     const target = URL.parse(location, address.href);
     if (!target || !/^https?:$/.test(target.protocol))
       throw new FeedError('it redirects to an address that is neither http nor https');
-    // An attacker in the network could answer the http request.
+    // Reject a redirect from https to http, because an attacker in the network could answer the http request.
     if (address.protocol === 'https:' && target.protocol === 'http:')
       throw new FeedError('it redirects from https to http');
     address = removeCredentials(target);

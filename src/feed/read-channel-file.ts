@@ -36,8 +36,8 @@ export function listChannelFileLocations(
   const file = new URL(feed.channelUrl ?? names[0], home);
   const bundle = new URL(file);
   bundle.pathname += '.sigstore.json';
-  // The address of the channel file may be in a private network, because the operator has chosen it. The feed's headers
-  // are sent only to the feed's origin.
+  // The channel file may be in a private network, because the operator has chosen its address. The feed's headers are
+  // sent only to the feed's origin.
   const base = file.origin === home.origin ? feed : { url: file.href };
   return [
     {

@@ -36,7 +36,7 @@ export interface FeedCheckResult {
 interface FeedCheckInput {
   /** Result of the previous check; null for the first check. */
   known: FeedCheckResult | null;
-  /** Channel of which a release is needed: further pages are read only until one is found. */
+  /** Channel of which a release is needed: further pages are read only until such a release is found. */
   channel: Channel;
   /** Whether to list the files attached to the releases. */
   withAssets?: boolean;

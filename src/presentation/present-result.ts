@@ -56,7 +56,7 @@ export function presentResult(
   const isUpdated = kind === 'updated';
   const isGood = isSuccessfulOrCancelledRun(run);
   const isOtherVersion = isOtherVersionRunning(run, version);
-  // Checked for the last run only, because after any other run a later run may have changed the version.
+  // Checked for the last run only: after an earlier run, another run may have changed the version.
   const isLagging = isSuccessfulOutcome(run.outcome) && isOtherVersion && status?.run?.id === run.id;
   const heading = headingOf(run, version, t);
   const about = aboutOf(run, version, t);

@@ -6,7 +6,7 @@ import { joinFacts, joinSentences, type TextsAndFormats } from './texts-and-form
 
 /**
  * Presents the rollback that the user is asked to confirm.
- * @param jobs - jobs of the application; the rollback interrupts those that are not queued
+ * @param jobs - jobs of the application; the rollback interrupts all except queued jobs
  */
 export function presentRollback(
   { to, at, since = at, downtimeSeconds }: RollbackOffer,

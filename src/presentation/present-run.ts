@@ -30,7 +30,8 @@ interface CancelContext {
 }
 
 /**
- * Presents a run in progress. The run can be cancelled if `kind` of the result is `waiting`, `preparing` or `updating`.
+ * Presents a run in progress. The run can be cancelled if the `kind` of the result is `waiting`, `preparing` or
+ * `updating`.
  */
 export function presentRun(run: Run, context: CancelContext, t: TextsAndFormats): Presentation {
   const kind = kindOf(run);
@@ -58,7 +59,7 @@ export function presentRun(run: Run, context: CancelContext, t: TextsAndFormats)
       place && { kind: 'path', versions: place.versions, done: place.at, isRunning: true },
       isWaiting ? { kind: 'jobs', jobs: jobs.map((job) => presentJob(job, t)) } : { kind: 'phases', phases },
       isWaiting && createMutedText(joinFacts(now && `${now.text} ${formatElapsedTime(elapsed)}`, started)),
-      // A server that still responds during `save` shows that nothing has been stopped yet.
+      // If the server still responds during `save`, nothing has been stopped yet.
       state === 'save' &&
         createMutedText(
           joinSentences(
@@ -102,7 +103,7 @@ function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: TextsAnd
   return createMessageBox('warn', t.sentence(formatCodeText(t.cancelRefusals, reason?.code ?? '', detail)));
 }
 
-/** Presents an upgrade path after one of its updates and before the next. */
+/** Presents an upgrade path between two of its updates. */
 export function presentPendingStep(
   { to, reason, until, since }: PendingStep,
   { version, place, ...context }: CancelContext & { version: string; place: UpgradePathPosition | null },
@@ -147,7 +148,7 @@ export function presentOutage(run: Run, outageMs: number, t: TextsAndFormats): P
   };
 }
 
-/** Outage after which the command for the log is shown. */
+/** Duration of an outage, in milliseconds, after which the command that prints the log is shown. */
 const longRestartMs = 60_000;
 
 const titleOf = ({ kind }: Run, t: TextsAndFormats): string =>

@@ -41,7 +41,7 @@ export function presentStatus(status: Status, context: StatusContext, t: TextsAn
   };
 }
 
-/** Presents the publisher's notices about the running version, and the error of the last check for releases. */
+/** Presents the publisher's notices about the running version, and any error from the last check for releases. */
 export function presentStatusNotices(status: Status, t: TextsAndFormats): MessageBox[] {
   const { version, recalled, urgent, feedError } = status;
   return [

@@ -15,7 +15,7 @@ import type { CodeText, Texts } from './english.ts';
 export type TextsAndFormats = ReturnType<typeof createTextsAndFormats>;
 
 /**
- * Adds functions that format times relative to the server's time.
+ * Returns `texts` with functions that format durations, and times relative to the server's time.
  * @param now - the server's time in milliseconds; null before the first response
  */
 export function createTextsAndFormats(texts: Texts, now: number | null) {

@@ -49,13 +49,15 @@ export async function verifyRelease(
  * @throws UnverifiedError
  */
 export async function verifySignature(file: Uint8Array, text: string, trust: Trust): Promise<string> {
-  // These packages are loaded on demand, because they are large.
-  const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
-    await Promise.all([
-      import('@sigstore/bundle'),
-      import('@sigstore/protobuf-specs'),
-      import('@sigstore/verify'),
-    ]);
+  // These packages are loaded on demand, because they are large. They are CommonJS, so a chunk exports only `default`.
+  const [bundles, specs, verification] = await Promise.all([
+    import('@sigstore/bundle'),
+    import('@sigstore/protobuf-specs'),
+    import('@sigstore/verify'),
+  ]);
+  const { bundleFromJSON } = bundles.default;
+  const { TrustedRoot } = specs.default;
+  const { toSignedEntity, toTrustMaterial, Verifier } = verification.default;
   const bundle = rethrowAsUnverified(
     () => bundleFromJSON(JSON.parse(text)),
     'the signature bundle cannot be read',

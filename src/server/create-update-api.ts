@@ -27,7 +27,7 @@ export interface StartableUpdateApi extends UpdateApi {
   listeners: UpdateEventListeners;
   /**
    * Finds out whether a run is in progress, usually the update that has just replaced this server. Pauses the queue
-   * until that run ends, or resumes it if there is none. Then starts to read the feed at intervals.
+   * until that run ends, or resumes the queue if no run is in progress. Then starts to read the feed at intervals.
    */
   boot(): Promise<void>;
   /** Stops all work. During an update, the queue stays paused, because the next server takes over the run. */

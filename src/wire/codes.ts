@@ -116,7 +116,7 @@ export const upToDateCodes = [
   'tag-lags',
   /** The running version is not a release. */
   'unknown-version',
-  /** A required intermediate release is not known. */
+  /** No upgrade path to a required intermediate release is known. */
   'upgrade-step',
   /** The newest release has not been rolled out to this instance yet. */
   'rolling-out',

@@ -14,7 +14,7 @@ export interface ResponseField<T> {
   readonly isOptional?: boolean;
 }
 
-/** Becomes a named component of the OpenAPI document. */
+/** Schema of an object, which becomes a named component of the OpenAPI document. */
 export interface ObjectSchema<F extends Fields> extends ResponseField<ShapeOf<F>> {
   readonly name: string;
   readonly component: object;

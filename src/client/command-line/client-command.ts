@@ -51,7 +51,7 @@ export interface CommandContext {
   stdin: Readable;
   /** Whether stdout is a terminal with colors and cursor movement. False with `NO_COLOR` or `TERM=dumb`. */
   isTerminal: boolean;
-  /** Whether the user can be prompted, because stdin and stderr are terminals. */
+  /** Whether stdin and stderr are terminals, so that the user can be prompted. */
   canPrompt: boolean;
   columns(): number;
   rows(): number;

@@ -11,7 +11,9 @@ const namesOf = ({ name, containerName, feed }: Product) => ({
   asset: `${name}.mjs`,
   /** Name of the updater container, for `docker logs`. */
   container: containerName,
-  /** Address of the releases, built into the client. Null if only the environment can specify it. */
+  /**
+   * Address of the releases that is built into the client. If it is null, only the environment can specify an address.
+   */
   releases: feed,
 });
 

@@ -29,7 +29,7 @@ async function run(context: CommandContext): Promise<number> {
     return 0;
   }
   const failure = createRequestFailedError(answer, session);
-  // A request without a response may have been sent during the downtime of an update.
+  // A missing response may be due to the downtime of an update.
   if (answer.kind === 'none' && !signal.aborted)
     failure.message += `\n${getProductNames().name} is briefly unavailable during an update. Try again in a few seconds.`;
   throw failure;

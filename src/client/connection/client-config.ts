@@ -11,7 +11,7 @@ export interface ClientConfig {
   token: string | null;
   /** Where the address was set, as messages name it: `SVC_URL` or `url in FILE`. */
   urlSetting: string;
-  /** Where the token was set or, if there is none, can be set, as messages name it. */
+  /** Where the token was set, as messages name it. If there is no token: where the user can set it. */
   tokenSetting: string;
   /** Path of the configuration file if the token is from this file and other users can access it; otherwise null. */
   insecureFile: string | null;

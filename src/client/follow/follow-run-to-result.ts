@@ -41,13 +41,10 @@ export const followTimeoutOption: OptionRow = {
 export const followTimeoutSecondsOf = ({ options: { timeout } }: CommandArguments): number =>
   Number(timeout ?? defaultFollowTimeoutSeconds);
 
-/** Time in ms after which repeated 401 responses can no longer be due to a restart of the server. */
+/** Time in ms for which 401 responses may be due to a restart of the server. */
 const loggedOutMs = 30_000;
 const second = 1000;
-/**
- * Minimum time in ms between two ticks that shows that the process or the machine was asleep. Ticks are normally
- * 1000 ms apart.
- */
+/** If two ticks are at least this many ms apart instead of 1000 ms, the process or the machine was asleep. */
 const minimumSleepMs = 30_000;
 
 /** Follows a run and prints its result, or prints why the client stopped following before the run ended. */

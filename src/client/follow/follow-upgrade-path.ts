@@ -20,8 +20,8 @@ import type { FollowedRunState } from './followed-run-state.ts';
 /** Time in ms between two polls for the start of the next step. */
 const pause = 2_000;
 /**
- * Number of consecutive responses without a next step after which the upgrade path counts as ended. A single response
- * may omit a step that is just starting.
+ * Number of consecutive responses without a next step after which the upgrade path counts as ended. One response is
+ * not enough, because it may omit a step that is just starting.
  */
 const maximumMissing = 3;
 

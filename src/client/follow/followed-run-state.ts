@@ -19,7 +19,7 @@ export interface FollowedRunState {
   run: ToldRun;
   /** Time at which the client received `run`. */
   receivedAt: number;
-  /** Time of the server's last response, or of a later wake-up from sleep. */
+  /** Time of the server's last response, or of the machine's last wake-up if that was later. */
   lastResponseAt: number;
   /** Failure of the last request; null if the request succeeded. */
   refused: FailedResult | null;
@@ -41,7 +41,7 @@ export interface ProgressPrinter {
 /** Downtime in ms after which the client prints the command that shows the log. */
 const longDowntime = 60_000;
 
-/** Creates texts that compute ages relative to `now`, converted to server time. */
+/** Creates texts for the server time at `now`, from which they compute ages. */
 const wordingAt = ({ run, receivedAt: toldAt }: FollowedRunState, now: number): TextsAndFormats =>
   createClientTextsAndFormats(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
@@ -65,15 +65,15 @@ export function presentFollowedRunPhases(view: FollowedRunState, now: number): P
 }
 
 /**
- * While the run may have stopped the server, any failed request counts as unavailability, even one with a response,
- * because the response may be a proxy's.
+ * As long as the run may have stopped the server, any failed request means that the server is unavailable. A response
+ * does not prove the opposite, because a proxy may have sent it.
  */
 const isUnavailable = ({ run, refused }: FollowedRunState): boolean =>
   refused !== null && canProductBeUnavailable(run);
 
 /**
  * Formats the notes below the phases.
- * @param timeText - formats a duration, or returns an empty string if notes are to be compared without durations
+ * @param timeText - formats a duration; returns an empty string to compare notes without their durations
  */
 export function formatProgressNotes(
   view: FollowedRunState,

@@ -90,7 +90,8 @@ export class PlainLinePrinter implements ProgressPrinter {
   #tellNow(row: PhasePresentation, view: FollowedRunState, now: number): void {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
-    // If the server unexpectedly does not respond, print only a note, because the progress is unknown.
+    // If the server does not respond although the run has not stopped it, the progress is unknown, so print only a
+    // note.
     const isUnheard = view.refused !== null && !canProductBeUnavailable(view.run);
     if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
     if (isUnheard) this.#note = '';

@@ -21,7 +21,7 @@ import {
   truncateText,
 } from './text.ts';
 
-// All functions in this file expect that texts from the server are already escaped.
+// The functions in this file do not escape texts from the server: the caller must have escaped them.
 
 /** Omits release notes, phases and settings, because only the web page shows these parts. */
 export const formatPresentationParts = (parts: Presentation['parts'], t: TextsAndFormats): string[] =>
@@ -97,8 +97,8 @@ export function formatBlockingReason(reason: Reason, status: Status, wanted: Run
   if (jobs.length > 0)
     return [`${cannot}: ${shown?.heading}`, ...formatJobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [formatServerMessage(message)];
-  // Suggest following only a run of this instance: the update in progress may belong to another instance, or have no
-  // run yet.
+  // Suggest the follow command only if this instance has a run in progress: the update may be one of another instance,
+  // or may have no run yet.
   if (code === 'update-running' && run !== null && run.outcome === null)
     return [
       `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${formatRunStart(run, t)}.`,

@@ -117,7 +117,7 @@ export async function fetchVerifiedChecksum(
   );
 }
 
-/** Finds the distinct checksums of a file in the text of SHA256SUMS, in lower-case hex. */
+/** Finds all distinct checksums of a file in the text of SHA256SUMS. Returns them in lower-case hex. */
 export function findChecksums(name: string, text: string): string[] {
   const lines = text.split(/\r?\n/).flatMap((line) => {
     // In sha256sum's format, a star before the file name means that the file was read in binary mode.

@@ -17,7 +17,7 @@ import { followUpgradePath } from '../follow/follow-upgrade-path.ts';
 import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.ts';
 import type { NotStartedResult } from './choose-update-target.ts';
 
-/** Time in ms that the server may still need to process a request whose response was lost. */
+/** Time in ms that the server may need to process a request after the connection was lost. */
 const graceMs = 15_000;
 const pauseMs = 1_000;
 

@@ -19,7 +19,7 @@ interface Wait<T> {
   /** Time in ms between two observations, or a function that waits for the next one. */
   pause: number | ((observed: T) => Promise<void>);
   deadlineMs?: number;
-  /** Ends the wait when aborted. A run passes the signal for its current state (docs/contract.md 5.13, 5.14). */
+  /** Ends the wait when aborted. Which signal a run passes depends on its state (docs/contract.md 5.13, 5.14). */
   signal?: AbortSignal;
 }
 

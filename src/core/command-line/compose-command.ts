@@ -28,7 +28,7 @@ export const formatComposeCommand = (project: ProjectStartOptions): string =>
   ].join(' ');
 
 /**
- * Returns `docker compose` if compose finds the project without flags, otherwise the command with the required flags.
+ * Returns `docker compose` if compose finds the project without flags; otherwise, the command with the required flags.
  */
 export const formatShortComposeCommand = (project: ProjectStartOptions): string =>
   listProjectFlags(project).length === 0 &&

@@ -20,7 +20,7 @@ export interface OptionRow {
 
 export type OptionTable<Row extends OptionRow = OptionRow> = Readonly<Record<string, Row>>;
 
-/** Messages about mistakes in arguments. The updater's log uses fragments, the client whole sentences. */
+/** Messages about mistakes in arguments. They are fragments in the updater's log and whole sentences in the client. */
 export interface ArgumentMessages {
   unknown(option: string, name: string): string;
   noValue(option: string, placeholder: string): string;

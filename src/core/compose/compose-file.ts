@@ -158,7 +158,9 @@ function parseIncludeEntries(yaml: YamlDocument, file: TextFile): IncludeEntry[]
   });
 }
 
-/** Parses an entry or a list of entries. An entry is a path, or a mapping whose `path` is one path or a list. */
+/**
+ * Parses an entry or a list of entries. An entry is a path, or a mapping whose `path` is one path or a list of paths.
+ */
 export function parseFileReferences(yaml: YamlDocument, node: Node | null, file: TextFile): FileReference[] {
   return (isSeq(node) ? node.items : [node]).flatMap((item) => {
     const entry = yaml.resolveAlias(item);

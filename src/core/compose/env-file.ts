@@ -22,7 +22,7 @@ const keyText = /[^=:\n]*/y;
 const restOfLine = /[^\n]*/y;
 
 /**
- * Parses an env file like compose (compose-go, dotenv/parser.go). A name without `=` assigns nothing.
+ * Parses an env file as compose does (compose-go, dotenv/parser.go). A name without `=` assigns nothing.
  * @throws UpdateError compose-invalid: one invalid line invalidates the whole file, as in compose
  */
 export function parseEnvAssignments(file: TextFile): EnvAssignment[] {
@@ -90,8 +90,8 @@ export function parseEnvAssignments(file: TextFile): EnvAssignment[] {
 }
 
 /**
- * Changes the last assignment of a variable, even an empty one. If there is none, appends an assignment to the last env
- * file.
+ * Creates an edit of the last assignment of a variable, even if its value is empty. If nothing assigns the variable,
+ * the edit appends an assignment to the last env file.
  * @param value - any single line of text, which is quoted if necessary
  */
 export function createVariableEdit(

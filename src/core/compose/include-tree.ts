@@ -11,8 +11,8 @@ import { displayPathOf, type ProjectFiles, projectDirectoryOf } from './project-
 import { createSourceMappedText } from './source-map.ts';
 import { createVariableLookup } from './variables.ts';
 
-// Maximum number of files. Without it, two files that include each other with changing base directories would cause an
-// endless loop.
+// Maximum number of files. Without it, two files that include each other, each time with another base directory, would
+// cause an endless loop.
 const mostLayers = 1000;
 
 /** A compose file, with the base directory of its relative paths and the values of its variables. */
@@ -167,9 +167,9 @@ export const formatLineLocation = ({ name }: ComposeSource, line: number): strin
 interface IncludeTree {
   /** Compose files, starting with the `-f` files. A file with several base directories is listed once for each. */
   sources: ComposeSource[];
-  /** Compose files in `include` and `extends`, each once, including missing files. */
+  /** Compose files to which `include` and `extends` refer, each once, including missing files. */
   composeFiles: ReferencedFile[];
-  /** Env files of `include` entries, each once, including missing files. */
+  /** Env files to which `include` entries refer, each once, including missing files. */
   envFiles: ReferencedFile[];
 }
 

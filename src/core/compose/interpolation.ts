@@ -19,8 +19,8 @@ const deepest = 100;
 const longest = 100_000;
 
 /**
- * Resolves `$$` and variable references, also nested, like compose (compose-go, template.go): `$V ${V} ${V-d} ${V:-d}
- * ${V?e} ${V:?e} ${V+a} ${V:+a}`. Keeps any other `$`.
+ * Resolves `$$` and variable references, including nested ones, as compose does (compose-go, template.go): `$V ${V}
+ * ${V-d} ${V:-d} ${V?e} ${V:?e} ${V+a} ${V:+a}`. Keeps any other `$`.
  * @param where - text with which error messages begin
  * @param mayQuote - whether error messages may quote the template
  * @throws UpdateError compose-invalid for a bad substitution or a required variable without a value
@@ -68,8 +68,8 @@ export function interpolate(
     const value = lookup(variable);
     const has = isGiven(found, value?.text);
     const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
-    // Compose 5.0.2 and later do not evaluate an unused default. Older versions do, and reject the file if the default
-    // is invalid.
+    // An unused default is not evaluated, as in compose 5.0.2 and later. Older versions evaluate every default, and
+    // reject a file with an invalid one.
     if (isTaken) expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (sign.endsWith('?') && !has) {
       const reason = mayQuote ? source.slice(rest, close) : '';

@@ -10,19 +10,19 @@ export const defaultComposeFileNames = [
   'docker-compose.yaml',
 ];
 
-/** Files that compose reads. */
+/** Files of a project that compose reads. */
 export interface ProjectFiles {
   /** Compose files in the order of `-f`. */
   composeFiles: readonly TextFile[];
   /** Env files in the order in which compose reads them. The last file that sets a variable takes precedence. */
   envFiles: readonly TextFile[];
-  /** Path of the env file for new variables. The file may not exist yet. */
+  /** Path of the env file to which new variables are added. The file may not exist yet. */
   newEnvFile: string;
   /** Base directory of relative paths in the files; by default, the directory of the first file. */
   directory?: string;
   /** Readable files to which `include` and `extends` refer. */
   linkedFiles?: readonly TextFile[];
-  /** Env files of `include` entries. */
+  /** Env files to which `include` entries refer. */
   linkedEnvFiles?: readonly TextFile[];
   /** Variables from outside the files, such as COMPOSE_PROJECT_NAME and HOME. They take precedence over env files. */
   given?: Readonly<Record<string, string>>;

@@ -17,9 +17,9 @@ interface EnvFile {
 }
 
 /**
- * Creates a function that resolves variables like compose: the last assignment in the last env file takes precedence. A
- * `$V` in a value refers to the previous assignment of V, in the same or a preceding file (as in compose 2.40.3; 2.26.1
- * prefers the preceding file).
+ * Creates a function that resolves variables as compose does: the last assignment in the last env file takes
+ * precedence. A `$V` in a value refers to the previous assignment of V, in the same or a preceding file (as in compose
+ * 2.40.3; 2.26.1 prefers the preceding file).
  * @param outer - variables that take precedence over all env files
  */
 export function createVariableLookup(
@@ -169,11 +169,11 @@ function unescaped(whole: string, octal: string | undefined, letter: string | un
 interface UnsetVariables {
   /** Required variables: `${V:?}`. */
   required: string[];
-  /** Variables that resolve to an empty string: `${V}` without a default. */
+  /** Unset variables for which compose uses an empty string: `${V}` without a default. */
   empty: string[];
 }
 
-/** Returns each variable once, in the order of the file. Comments and keys are ignored. */
+/** Returns each unset variable once, in the order of the file. Comments and keys are ignored. */
 export function findUnsetVariables(file: TextFile, variables: ComposeVariableLookup): UnsetVariables {
   const required = new Set<string>();
   const empty = new Set<string>();
@@ -186,7 +186,7 @@ export function findUnsetVariables(file: TextFile, variables: ComposeVariableLoo
       const { unset } = interpolate(createSourceMappedText(text, '', -1, { via: 'text' }), known, '');
       for (const name of unset) empty.add(name);
     } catch {
-      // Compose rejects this text for a reason that setting a variable would not remove.
+      // Compose rejects this text for a reason other than an unset variable.
     }
   }
   return { required: [...required], empty: [...empty] };

@@ -78,7 +78,7 @@ function composeDocuments(file: TextFile): { documents: Document.Parsed<ParsedNo
   return { documents, fail };
 }
 
-/** Like `Parser.parse`, but limits the nesting depth, because the composer is recursive. */
+/** Like `Parser.parse`, but limits the nesting depth, because the `Composer` of the yaml package is recursive. */
 function* tokenize(text: string, fail: Fail) {
   const parser = new Parser();
   for (const lexeme of new Lexer().lex(text)) {

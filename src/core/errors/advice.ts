@@ -5,7 +5,9 @@ interface AdviceFields {
   command?: string;
   /** Compose command with all flags that are needed to find the project. */
   compose?: string;
-  /** Compose command that applies the current files. It lists services if other services must not be recreated. */
+  /**
+   * Compose command that applies the current files. It names the services to recreate if others must not be recreated.
+   */
   up?: string;
   product?: Product;
 }

@@ -16,7 +16,7 @@ const usageErrors = {
   },
 } satisfies ErrorCodeTable;
 
-/** Codes of failed runs. Afterwards, the old version is running. */
+/** Codes of failed runs after which the old version is running. */
 const failures = {
   'engine-unavailable': {
     meaning: 'The engine stopped responding or rejected a request.',
@@ -167,7 +167,7 @@ export class UpdateError extends Error {
   override readonly name = 'UpdateError';
   readonly code: ErrorCode;
   readonly outcome: FailureOutcome;
-  /** One or two sentences with the fields of `formatAdvice`, which are not replaced yet. */
+  /** One or two sentences in which the fields of `formatAdvice` have not been replaced yet. */
   readonly advice: string;
   /**
    * Output that explains the error, from compose, the engine or a container. The output is logged before the outcome.
@@ -175,9 +175,9 @@ export class UpdateError extends Error {
   readonly detail: readonly string[];
   /** Release that must be installed first, such as `v1.5.0`; null if there is none. */
   readonly requiredRelease: string | null;
-  /** State of the instance, as a text for users; null if it follows from the code. */
+  /** State of the instance, as a text for users; null if the error code implies it. */
   readonly state: string | null;
-  /** Whether the message was already logged, before the rollback began. */
+  /** Whether the message was logged before the rollback began, so that it is not logged again. */
   readonly isLogged: boolean;
   /** Additional machine-readable fields of the last log line. */
   readonly fields: Readonly<Record<string, unknown>>;
@@ -194,7 +194,7 @@ export class UpdateError extends Error {
     this.fields = options.fields ?? {};
   }
 
-  /** Returns an error with another code and its default advice. This error becomes the cause. */
+  /** Returns an error with another code and the default advice of that code. The original error becomes its cause. */
   withCode(code: ErrorCode): UpdateError {
     return new UpdateError(code, this.message, { detail: this.detail, cause: this });
   }

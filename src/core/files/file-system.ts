@@ -51,9 +51,9 @@ export interface FileSystem {
   /** Creates a directory and its missing parents. Each new directory gets the owner of its parent. */
   makeDirectory(path: string, mode: number): Promise<void>;
   /**
-   * Creates a file, which is on the disk only after `sync`. Before it has its final permissions, only its owner can
-   * read it. If `owner` is null, it gets the owner of its directory. Fails if the file exists; any other failure may
-   * leave an incomplete file. Returns the names of attributes that could not be set.
+   * Creates a file, owned like its directory if `owner` is null. Until it has its final permissions, only its owner can
+   * read it. Fails if the file exists; any other failure may leave an incomplete file. The content is on the disk only
+   * after `sync`. Returns the names of attributes that could not be set.
    */
   write(
     path: string,
@@ -83,8 +83,8 @@ export const isMissingFileError = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemErrorCodeOf(error) ?? '');
 
 /**
- * Error codes of file systems that cannot sync a directory. Such a file system keeps renames in order by itself, or not
- * at all.
+ * Error codes of file systems that cannot sync a directory. The error is ignored: such a file system keeps renames in
+ * order without a sync, or cannot do so at all.
  */
 const cannotSync = ['EINVAL', 'EBADF', 'ENOTSUP'];
 
@@ -128,7 +128,7 @@ export const diskFileSystem: FileSystem = {
       // list, these bits would give access to the whole group, or to the users in the directory's default list.
       const lost = owner?.attributes ? await applyAttributes(path, owner.attributes) : [];
       // The mode is set after the owner, because changing the owner clears the set-user-ID bits. If the access control
-      // list has already set the mode, it is not set again, because some file systems would then remove the list.
+      // list has already set the mode, the mode is not set again, because some file systems would then remove the list.
       if (((await file.stat()).mode & 0o7777) !== mode) {
         await file.chmod(mode).catch(async (error) => {
           if (!(await isOnSmb(path))) throw error;

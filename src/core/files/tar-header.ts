@@ -13,7 +13,7 @@ interface EntryDetails {
 
 /**
  * Creates a tar header in POSIX ustar format, owned by root. With the default details, the header depends only on name
- * and size, so a reader of a release archive compares whole headers.
+ * and size, so headers in a release archive are checked by comparing all bytes.
  * @param name - at most 100 bytes; a longer name must be in an extended header
  */
 export function createTarHeader(

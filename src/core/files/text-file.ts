@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { formatSamePathMountAdvice, runAsRootAdvice } from '../errors/advice.ts';
 import { UpdateError } from '../errors/update-error.ts';
 
-/** Text exactly as on disk, including the byte order mark. Offsets in the text count UTF-16 units. */
+/** A file whose text is exactly as on disk, including the byte order mark. Offsets in the text count UTF-16 units. */
 export interface TextFile {
   path: string;
   text: string;

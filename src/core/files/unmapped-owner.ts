@@ -11,8 +11,8 @@ type Kind = keyof typeof systems;
 
 /**
  * Finds an owner or group that is not mapped into this container, as with a rootless engine; null if both are mapped.
- * The kernel shows an unmapped ID as `nobody`, which can also be a mapped ID. Setting the shown ID again tells them
- * apart: it fails if the real ID is unmapped.
+ * The kernel shows an unmapped ID as `nobody`, which can also be a mapped ID. Setting the shown ID again tells the two
+ * cases apart: it fails if the real ID is unmapped.
  */
 export function findUnmappedOwner(
   path: string | Buffer,
@@ -34,7 +34,10 @@ export function findUnmappedOwner(
 
 const nobodies = new Map<Kind, number | null>();
 
-/** Returns the ID that the kernel shows for unmapped IDs; null if all IDs are mapped or user namespaces are missing. */
+/**
+ * Returns the ID that the kernel shows for unmapped IDs; null if all IDs are mapped or the kernel has no user
+ * namespaces.
+ */
 function nobody(kind: Kind): number | null {
   let shown = nobodies.get(kind);
   if (shown === undefined) {

@@ -2,8 +2,8 @@ import { type Dir, type Dirent, lstatSync, opendirSync, type Stats } from 'node:
 import { setImmediate as pause } from 'node:timers/promises';
 
 /**
- * Maximum length in bytes of a path relative to the mount. rsync and the kernel accept 4,096 bytes, which include the
- * mount point and rsync's temporary name.
+ * Maximum length in bytes of a path relative to the mount. rsync and the kernel accept 4,096 bytes, including the mount
+ * point and rsync's temporary name.
  */
 const longestPath = 4_000;
 const pauseAfter = 1_000;

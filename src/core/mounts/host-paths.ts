@@ -45,8 +45,8 @@ export class HostPaths {
   }
 
   /**
-   * Adds a second path that stands for a mounted directory, such as a host path with symbolic links that compose was
-   * started with, or the path of a mounted volume in another program's container.
+   * Adds a second path for a mounted directory, such as a host path that contains symbolic links, or the path of a
+   * mounted volume in another program's container.
    */
   addAlias(host: string, here: string): void {
     if (this.mappingOfHost(host)) return;

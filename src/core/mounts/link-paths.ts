@@ -25,9 +25,9 @@ export async function linkAllHostPaths(paths: HostPaths): Promise<HostPathLink[]
 }
 
 /**
- * Makes a host path available at the same path in this container, with a symbolic link if it is mounted elsewhere.
- * Without the link, compose would resolve relative bind mounts to wrong host paths, where the engine would create empty
- * directories. Returns the new link; null if none was needed.
+ * Makes a host path available at the same path in this container. If it is mounted at another path, a symbolic link is
+ * created. Without the link, compose would resolve relative bind mounts to wrong host paths, where the engine would
+ * create empty directories. Returns the new link; null if none was needed.
  */
 export async function linkHostPath(paths: HostPaths, host: string): Promise<HostPathLink | null> {
   const mapping = paths.mappingOfHost(host);

@@ -3,7 +3,7 @@ import { createJsonTextSchema } from '../text/json-text.ts';
 
 /** Names and paths that differ from product to product. */
 export interface Product {
-  /** Name of the product and of its client, as one word. Other names that are not specified are derived from it. */
+  /** Name of the product and of its client, as one word. All names that are not specified are derived from it. */
   readonly name: string;
   /** Services in the compose file: the app first, then the workers. */
   readonly services: readonly [app: string, ...workers: string[]];
@@ -20,7 +20,8 @@ export interface Product {
   /** Web address of the product's releases; null if there is none. */
   readonly feed: string | null;
   /**
-   * Whether restore points save a service's data, keyed by service. The instance's settings and a label override this.
+   * Whether restore points include the data of a service, keyed by service name. The instance's settings and a label
+   * override this.
    */
   readonly data?: Readonly<Record<string, DataSetting>>;
   /** Command that checks a new app container, unless a label of the image sets another command. */
@@ -145,7 +146,7 @@ const not = (value: unknown): string =>
 /** Returns the prefix of a product's environment variables: `LARDER` for `LARDER_URL`. */
 export const toVariablePrefix = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
-/** Returns the name of the compose label that sets the role of a service, such as `worker`. */
+/** Returns the name of the compose label that sets the role of a service, for example to `worker`. */
 export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;
 
 /** Returns the name of the compose label that sets whether a service's data is saved: `save` or `none`. */
@@ -164,7 +165,7 @@ export const requiredReleaseLabelOf = ({ labelPrefix }: Product): string => `${l
 export const parseJsonCommand = (text: string): readonly string[] | undefined =>
   createJsonTextSchema(commandSchema).safeParse(text).data;
 
-/** Returns the name of the app image label that contains, as JSON, the release's own check or its new settings. */
+/** Returns the name of the app image label that contains the release's own check or its new settings as JSON. */
 export const jsonLabelOf = ({ labelPrefix }: Product, kind: 'ready' | 'preflight' | 'settings'): string =>
   `${labelPrefix}.${kind}`;
 

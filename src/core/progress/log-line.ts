@@ -17,9 +17,9 @@ const short: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', 
 const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
 
 /**
- * Formats an event as a log line (docs/contract.md 6.1) without the line break, so that `parseEventLine` can restore
- * it. A backslash is doubled, a control character becomes `\n` or `\u001b`, and a message that begins like a percentage
- * gets a leading backslash.
+ * Formats an event as a log line (docs/contract.md 6.1) without the line break. So that `parseEventLine` can restore
+ * the message, a backslash is doubled, a control character becomes `\n` or `\u001b`, and a message that begins like a
+ * percentage gets a leading backslash.
  */
 export function formatEventLine({ time, level, phase, percent, message }: ProgressEvent): string {
   const escaped = escapeUnprintable(message.replace(/[\\\n\r\t]/g, (char) => short[char] ?? char));

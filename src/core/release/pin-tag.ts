@@ -1,8 +1,8 @@
 import { type NumberedTag, parseSemverTag, preReleasePattern, type SemverTag } from './tag.ts';
 
-/** A parsed image tag of any product, including versions that are not semantic. */
+/** A parsed image tag of any product. Its version need not be semantic. */
 export type PinTag =
-  /** Result of `parseSemverTag`. Its kind `other` is a custom word, such as `edge` or `main`. */
+  /** Result of `parseSemverTag`. The kind `other` stands for a custom tag, such as `edge` or `main`. */
   | SemverTag
   | NumberedTag
   /** Floating tag for the latest release: `stable`, `release-cuda`. */
@@ -64,8 +64,8 @@ function parseNumbered(text: string): NumberedTag | null {
 
 /**
  * Parses a tag with a word before a complete version (`postgresql-v2.15.1`, `version-6.1.21`). After a word such as
- * `release`, two numbers are enough (`release-10.11`). After other words, they may be the version of the base system
- * (`alpine-3.20`).
+ * `release`, two numbers are enough (`release-10.11`). After any other word, two numbers may be the version of the base
+ * system (`alpine-3.20`).
  */
 function parsePrefixedTag(text: string): NumberedTag | null {
   const [, lead = '', rest = ''] = led.exec(text) ?? [];

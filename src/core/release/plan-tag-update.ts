@@ -12,7 +12,7 @@ export type TagUpdateResult =
   | { kind: 'older' }
   /** The variant of the target differs from the variant of the pin. */
   | { kind: 'variant' }
-  /** The target version has fewer numbers than the pin. */
+  /** The target version has fewer numbers than the pin's version. */
   | { kind: 'short' }
   /** The pin has no version that could be changed. */
   | { kind: 'unversioned' };

@@ -7,8 +7,8 @@ import { parseJsonOrNull } from '../objects/json.ts';
 const cancelled =
   /(?:^|[\s:])context canceled$|internal: rename node #\d+: create node #\d+ returned empty ID/;
 /**
- * Matches the text before the actual cause in a cancelled call's message. Despite `error during connect`, the engine is
- * available.
+ * Matches the start of a cancelled call's message, before the actual cause. It contains `error during connect`,
+ * although the engine is available.
  */
 const causeOfCancelled = /error during connect: .*?: (?=error (?:response from daemon|from registry): )/gi;
 

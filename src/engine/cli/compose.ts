@@ -6,7 +6,7 @@ import { createComposeError, isModelPluginMissing } from './create-compose-error
 import type { Engine } from './engine.ts';
 import type { CommandResult } from './run-command.ts';
 
-/** Options with which compose resolves the project as it does on the host. All paths are absolute host paths. */
+/** Options that make compose resolve the project in the same way as on the host. All paths are absolute host paths. */
 export interface ComposeProject extends ProjectStartOptions {
   /**
    * Whether an env file sets COMPOSE_COMPATIBILITY, which changes the separator in container names. The updater
@@ -89,7 +89,7 @@ interface ImagePull {
   oneByOne: boolean;
 }
 
-/** Number of containers, keyed by service name. */
+/** Required number of containers, keyed by service name. */
 type Scale = ReadonlyMap<string, number>;
 
 interface UpOptions {
@@ -106,8 +106,8 @@ interface UpOptions {
 }
 
 /**
- * Engines whose compose lacks `--no-env-resolution`, because it is older than 2.35; this is possible only if the host's
- * compose is used. With this flag, compose 5.0 and later resolve a project without its env files.
+ * Engines whose compose is older than 2.35 and therefore lacks `--no-env-resolution`; only a host's compose can be so
+ * old. With this flag, compose 5.0 and later resolve a project without its env files.
  */
 const olderCompose = new WeakSet<Engine>();
 
@@ -172,8 +172,8 @@ export class Compose {
 
   /**
    * Runs `docker compose up` for the services in `scale` only. Pass several services only if the command changes
-   * nothing, because containers must be replaced in order. `-y` is never passed, because it would confirm compose's
-   * prompts. `--remove-orphans=false` overrides COMPOSE_REMOVE_ORPHANS in the project's `.env`.
+   * nothing, because containers must be replaced in order. The command never has `-y`, which would confirm compose's
+   * prompts, and `--remove-orphans=false` overrides COMPOSE_REMOVE_ORPHANS in the project's `.env`.
    */
   async up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const result = await this.#up(scale, options);
@@ -194,8 +194,8 @@ export class Compose {
   #up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const files = [...this.project.files, ...(options.override ?? [])];
     const { oldNames = [], asksForNames } = this.project;
-    // `--compatibility` is set only here (docs/contract.md 2.9): it would change the model of `config`, and no other
-    // command assigns container names.
+    // `--compatibility` is set only here (docs/contract.md 2.9), because it would change the model of `config`, and no
+    // other command assigns container names.
     const isOld = oldNames.some((name) => scale.has(name));
     const { cwd, env } = this.#where();
     const what = [
@@ -210,7 +210,7 @@ export class Compose {
       deadlineMs: options.deadlineMs,
       repeatable: options.repeatable ?? false,
       cwd,
-      // Override the variable, because no flag turns compatibility mode off.
+      // Override COMPOSE_COMPATIBILITY, because no flag turns compatibility mode off.
       env: asksForNames && !isOld ? { ...env, COMPOSE_COMPATIBILITY: 'false' } : env,
     });
   }

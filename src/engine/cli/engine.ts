@@ -30,7 +30,10 @@ import { type CommandOptions, type CommandResult, runCommand } from './run-comma
 /** Digest of a tag in its registry; `none` if the registry has no such tag; null if the digest is unknown. */
 export type RemoteDigest = { digest: string } | 'none' | null;
 
-/** Commands receive the address in flags, not in variables, because compose could pass variables on to a service. */
+/**
+ * Address of the engine. Commands receive it in flags, because compose could pass environment variables on to a
+ * service.
+ */
 interface EngineAddress {
   /** Socket or TCP address, such as `unix:///var/run/docker.sock`. */
   host: string;
@@ -53,7 +56,7 @@ interface DockerCommandOptions extends Partial<Omit<CommandOptions, 'signal'>> {
 const composePlugin = '/usr/local/libexec/docker/cli-plugins/docker-compose';
 const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
 
-/** Finds docker in the updater's own PATH: a command's PATH may come from the files of a stack. */
+/** Finds docker in the updater's own PATH, because the PATH of a command may come from the files of a stack. */
 function dockerProgram(): string {
   const paths = (process.env.PATH ?? '').split(':').map((folder) => join(folder, 'docker'));
   return paths.find((path) => isAbsolute(path) && existsSync(path)) ?? 'docker';
@@ -71,14 +74,14 @@ const timeouts: EngineTimeouts = {
 };
 const awayMs = 60_000;
 /**
- * How long an outage must last before a deleted socket counts as lost. By then, a restarted engine has stopped the
- * processes that it does not take over, so a process that is still running was taken over.
+ * How long an outage must last before a deleted socket counts as lost. An engine that was restarted without
+ * live-restore has stopped this process by then.
  */
 const lostSocketMs = 10_000;
 const maxAttempts = 3;
 /**
- * Maximum attempts for a read while the engine returns a status of 500 or more, as it does while a container is being
- * removed.
+ * Maximum attempts for a read to which the engine responds with a status of 500 or more, for example because a
+ * container is being removed.
  */
 const maxReadings = 20;
 const readingPauseMs = 250;
@@ -92,7 +95,7 @@ const probePauseMs = 1_000;
 const isTraced = process.env.SVC_UPDATER_TRACE === '1';
 
 /**
- * Prints to standard error, not to the log, when a child process or an engine request started and ended, in
+ * Prints to standard error, not to the log, when a child process or an engine request started and ended. Times are in
  * milliseconds since this process started.
  * @param beganAt - time from `performance.now()`
  */
@@ -338,8 +341,8 @@ export class Engine extends EngineApi {
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const isBack = await this.isResponding(this.aborted);
       if (this.aborted.aborted) throw this.abortError;
-      // If the engine responds to the first check, the lost connection was one to a registry, not to the engine, so
-      // nothing is logged.
+      // If the engine responds to the first check, the lost connection was to a registry, not to the engine, so nothing
+      // is logged.
       if (isBack) return this.#noteAnswer();
       if (known.awaySince === null)
         this.#options.onAway?.(`the engine stopped responding; waiting up to ${awayMs / 1000} s for it`);
@@ -355,7 +358,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * A response ends the outage, even if the call that waited for it was cancelled, so that the next outage is logged.
+   * A response ends the outage even if the waiting call was cancelled; otherwise, the next outage would not be logged.
    */
   #noteAnswer(): void {
     const { awaySince } = this.#shared;

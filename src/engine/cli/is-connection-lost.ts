@@ -6,8 +6,8 @@ const unreached =
 /** Matches messages about a connection that was interrupted during a response. */
 const broken = /connection reset by peer|socket: no such file|unexpected EOF$|: EOF$/im;
 /**
- * Matches errors that the engine returned. Such errors may be about the engine's own connections, for example to a
- * registry, not about the connection to the engine.
+ * Matches errors that the engine returned. They may be about its own connections, for example to a registry, and do not
+ * show that the connection to the engine was lost.
  */
 const engineError = /error (?:response from daemon|from registry): .*/gi;
 

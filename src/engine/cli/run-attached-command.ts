@@ -32,7 +32,7 @@ export async function runAttachedCommand(
   return { exitCode: timedOut ? null : exitCode, lines: [...output, ...errors] };
 }
 
-/** Calls `onLine` for each line written to the stream, including a last line without a line break. */
+/** Creates a stream that calls `onLine` for each line written to it, including a last line without a line break. */
 export function createLineStream(onLine: (line: string) => void, longestLine?: number): Writable {
   const splitter = createLineSplitter(onLine, longestLine);
   return new Writable({

@@ -5,7 +5,7 @@ import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 // Privileges on the host that a container's definition can grant. The engine does not restrict them: every client may
 // request them. Lifting a restriction (a read-only file system, a ban on new privileges) is not reported.
 
-/** Both parts of a container's definition, as in an inspection and in the body of `POST /containers/create`. */
+/** Definition of a container, whose two parts are in an inspection and in the body of `POST /containers/create`. */
 export interface ContainerDefinition {
   config: Json;
   hostConfig: Json;
@@ -24,7 +24,7 @@ export interface HostPrivilege {
 export interface PrivilegeContext {
   /**
    * Checks whether a normalized host path belongs to the instance, so that mounting it gives no access to other data.
-   * Resolve symbolic links first: they may lead to other directories.
+   * Resolve symbolic links before the call, because they may lead to other directories.
    */
   isOwn: (path: string) => boolean;
   /** Returns a named volume's driver options, even if the volume is yet to be created; empty for an unknown volume. */

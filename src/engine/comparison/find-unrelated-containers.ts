@@ -7,7 +7,7 @@ import {
 } from '../objects/container.ts';
 import { composeLabels } from '../objects/labels.ts';
 
-/** Facts about an instance that do not come only from its containers' labels, because labels cannot be trusted. */
+/** Facts about an instance. They must not come from its containers' labels alone, because labels cannot be trusted. */
 export interface KnownInstance {
   project: string;
   /** Host path of the directory with the compose files. */
@@ -15,13 +15,13 @@ export interface KnownInstance {
   /** Name of the app's service. */
   app: string;
   /**
-   * Known compose origins of the instance, in the format of `composeOriginOf`, from sources other than the labels to be
-   * checked.
+   * Compose origins of the instance that are known from sources other than the checked labels, in the format of
+   * `composeOriginOf`.
    */
   knownOrigins: ReadonlySet<string>;
   /**
-   * Id of the container in which the server runs; null for a manual update. The origin in this container's labels is
-   * one of the known origins.
+   * Id of the container in which the server runs; null for a manual update. Its labels contain one of the known
+   * origins.
    */
   serverId: string | null;
   /** Whether an interrupted run may have left some containers with a different image. */
@@ -51,8 +51,8 @@ export const expectedComposeOriginOf = (project: {
 }): string => [project.directory, project.files.join(), project.envFiles.join()].join('\n');
 
 /**
- * Texts for a message about containers of one service with different origins: `foreign` if it is known which of them
- * are foreign, otherwise `all`.
+ * Texts for a message about containers of one service that have different origins. `foreign` is used if it is known
+ * which containers are foreign; otherwise, `all` is used.
  */
 interface OriginDifference {
   foreign: string;
@@ -82,8 +82,8 @@ function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): st
 }
 
 /**
- * Finds the containers of a project that another user may have started (docs/contract.md 4.10); null if there are none.
- * Compares the containers of the same service: compose creates all of them from one directory, one list of files and
+ * Finds containers that another user may have started in a project (docs/contract.md 4.10); null if there are none.
+ * Compares only containers of the same service, because compose creates these from one directory, one list of files and
  * one repository.
  * @param containers - containers of the project, without one-off containers, hooks and leftovers of an interrupted
  * compose command
@@ -92,8 +92,8 @@ export function findUnrelatedContainers(
   containers: readonly ListedContainer[],
   known: KnownInstance,
 ): UnrelatedContainers | null {
-  // Different services are not compared: a service can be started separately, and projects in two directories may have
-  // the same name.
+  // Containers of different services are not compared, because their origins may differ: a service can be started
+  // separately, and projects in two directories may have the same name.
   for (const [service, all] of Map.groupBy(containers, serviceOf)) {
     // Skip names that no service in a compose file can have, because the messages below print the name.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
@@ -125,8 +125,8 @@ function findOriginMismatch(
     container.labels[composeLabels.directory] === known.directory;
   const isApp = service === known.app;
   const isOfServer = known.serverId !== null && (isApp || all.some(({ id }) => id === known.serverId));
-  // If no container has a known origin, those from the instance's directory count as its own: the operator has mounted
-  // this directory, or the server belongs to it.
+  // If no container has a known origin, those from the instance's directory count as the instance's own, because the
+  // operator has mounted this directory, or the server belongs to it.
   const own = isOfServer || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
   if (own.length === 0 && !isApp) return null;
   const odd = all.filter((each) => !own.includes(each));
@@ -159,8 +159,8 @@ function findImageMismatch(all: readonly ListedContainer[], known: KnownInstance
 }
 
 /**
- * Finds containers of a service with the same number. Compose gives each container of a service its own number, so a
- * failed run of another updater has probably left one of them.
+ * Finds containers of a service with the same number. Compose gives each container of a service its own number, so one
+ * of them was probably left by a failed run of another updater.
  */
 function findDuplicateNumbers(
   service: string,

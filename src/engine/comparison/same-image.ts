@@ -36,8 +36,8 @@ export const hasSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageI
   isContainerOfImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
 /**
- * Checks whether `docker compose up` keeps a container after the image was pulled. A container that was created by
- * compose up to 5.2 is replaced if the image's id has changed, because its label has this id.
+ * Checks whether `docker compose up` keeps a container after the image was pulled. Compose up to 5.2 labels a container
+ * with the image's id, so the container is replaced if the id has changed.
  */
 export const canRemainAfterUp = (
   container: ImageInUse & Pick<Container, 'labels'>,
@@ -46,6 +46,6 @@ export const canRemainAfterUp = (
   isContainerOfImage(container, image) &&
   (container.imageId === image?.id ||
     (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none') ||
-    // Compose 5.3 and later compare only the content. Their label has the manifest's digest, or the image's id if `up`
-    // itself had to pull.
+    // Compose 5.3 and later compare only the content: they label a container with the manifest's digest, or with the
+    // image's id if `up` itself pulled the image.
     isVersionAtLeast(container.labels[composeLabels.version] ?? '', '5.3'));

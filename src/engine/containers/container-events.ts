@@ -15,8 +15,8 @@ const calmMs = 2_000;
 const deafMs = 250;
 
 /**
- * Lets a caller poll as soon as a container changes. Failures of the event stream are not reported, because the caller
- * also polls without events: the stream may be interrupted, or blocked by a proxy.
+ * Lets a caller poll as soon as a container changes. The event stream may be interrupted, or blocked by a proxy. This
+ * is not reported, because the caller also polls without events.
  * @param about - filter for the containers: their ids, `{ container: […] }`, or a label
  */
 export function listenForContainerChanges(engine: Engine, about: EngineFilters) {
@@ -51,9 +51,9 @@ export function listenForContainerChanges(engine: Engine, about: EngineFilters) 
   open();
   return {
     /**
-     * Resolves when the caller should poll: when an event arrives, or the stream opens or ends (immediately if that has
-     * happened since the last call), and at the latest after `withinMs` or two seconds (250 ms if no stream is open),
-     * whichever is shorter.
+     * Resolves when the caller should poll: when an event arrives or the stream opens or ends, and at the latest after
+     * `withinMs` or two seconds (250 ms if no stream is open), whichever is shorter. Resolves immediately if there was
+     * such a change since the last call.
      */
     async next(withinMs: number): Promise<void> {
       // Reopen an ended stream at most once every two seconds, because a server may close each stream immediately.

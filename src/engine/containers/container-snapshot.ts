@@ -30,8 +30,8 @@ export interface ContainerSnapshot {
   config: Json;
   hostConfig: Json;
   /**
-   * Requested endpoint settings, keyed by network name. Empty if the container has no network, or shares that of the
-   * host or of another container.
+   * Requested endpoint settings, keyed by network name. Empty if the container has no network, or shares the network of
+   * the host or of another container.
    */
   networks: Record<string, Json>;
   /**
@@ -102,8 +102,8 @@ export function buildContainerSnapshot(raw: unknown, apiVersion = ''): Container
 }
 
 /**
- * Returns the configuration for recreating a container. Values from the image need not be removed: the engine merges
- * them with the image's values, with the same result.
+ * Returns the configuration for recreating a container. It may contain values from the image: the engine merges it with
+ * the image's values, with the same result.
  */
 function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
   // The MAC address is part of the endpoint settings, see `networksOf`.

@@ -35,8 +35,8 @@ function targets(references: unknown, directory: string): string[] {
 }
 
 /**
- * Reads files that compose has copied into a container. Skips missing files; lists files that are too big or not
- * regular files in `lost`.
+ * Reads files that compose has copied into a container. Skips missing files. Files that are too big, or that are not
+ * regular files, are listed in `lost`.
  */
 export async function readCopiedFiles(
   engine: Engine,

@@ -52,8 +52,8 @@ export async function createHelperContainer(
     Labels: { ...toObject(config.Labels), ...labels },
     HostConfig: { NetworkMode: 'none', ...hostConfig },
   };
-  // Check the message: the engine also returns 404 for a missing log plugin, or if a container whose volumes are shared
-  // is missing.
+  // Check the message, because the engine also returns 404 if a log plugin is missing, or a container whose volumes are
+  // to be shared.
   return engine.createContainer(spec).catch((error) => {
     const cause = findEngineError(error);
     if (cause?.code === 'not-found' && !/plugin|such container/i.test(cause.message)) return null;
@@ -123,8 +123,8 @@ export async function copyFilesToContainer(
 
 /**
  * Checks that the engine can copy a container's files into a new container of the same image. Call this before any
- * container is stopped: compose copies the files only after removing the old container, and a rollback would fail in
- * the same way.
+ * container is stopped, because compose copies the files only after removing the old container, and a rollback would
+ * then fail in the same way.
  * @param project - project whose next run removes the helper container if this run is killed
  * @throws UpdateError engine-unavailable
  */

@@ -30,7 +30,7 @@ export function hasDefaultName(separator: '_' | '-', container: Pick<Container, 
 }
 
 /**
- * Finds the services whose containers must keep names like `project_service_1`: compose would otherwise rename the
+ * Finds the services whose containers must keep names like `project_service_1`; otherwise, compose would rename the
  * containers that it replaces. A service with custom names (`container_name`) is included if the other services are,
  * because its links contain the names of their containers.
  */
@@ -60,8 +60,8 @@ export const isUnstartedReplacement = ({ status, labels }: Container): boolean =
   status === 'created' && labels[composeLabels.replaces] !== undefined;
 
 /**
- * Checks whether a container only runs a hook of its service. Compose 5.3 does not set the hook label, but labels such
- * a container only with project, service and version.
+ * Checks whether a container only runs a hook of its service. Compose 5.3 does not set the hook label: it labels such a
+ * container only with project, service and version.
  */
 export const isHookContainer = ({ labels }: Pick<Container, 'labels'>): boolean =>
   labels[composeLabels.hook] !== undefined ||

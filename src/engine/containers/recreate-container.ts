@@ -14,9 +14,9 @@ import { copyFilesToContainer } from './helper-container.ts';
 const createDeadlineMs = 300_000;
 
 /**
- * Recreates a container under its old name without starting it, and returns its id. If the call is repeated, an old
- * container that still exists is kept, and so is a recreated container that has been started. A recreated container
- * that was never started is replaced, because it may be incomplete.
+ * Recreates a container under its old name without starting it, and returns its id. A repeated call keeps an old
+ * container that still exists, and a recreated container that has been started. It replaces a recreated container that
+ * was never started, because that container may be incomplete.
  * @param successors - ids of recreated containers, keyed by the ids of the containers that they replace
  * @throws UpdateError containers-not-restored if the engine rejects a request; engine-unavailable
  */

@@ -1,15 +1,15 @@
 import { EngineError, errorMessageOf } from './engine-error.ts';
 
 /**
- * Oldest and newest API versions that this program supports. The oldest is supported by engines since 2017. From API
- * 1.48 on, responses contain image manifests; from API 1.52 on, some fields are missing.
+ * Oldest and newest API versions that this program supports. Engines since 2017 support the oldest. Later versions than
+ * the newest are not used, because some fields are missing from responses since 1.52.
  */
 const oldest = '1.30';
 const newest = '1.51';
 
 /**
  * Returns the newest API version that both the engine and this program support, so that responses have a known format.
- * Null if the engine does not report its version: it then uses its newest version for requests without one.
+ * Null if the engine does not report its version: it then uses its newest version for requests without a version.
  * @throws EngineError if the engine is too old
  */
 export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {

@@ -1,4 +1,3 @@
-/** Reason for a failed request. */
 export type EngineErrorCode =
   /** The engine rejected the request with a status other than 404 and 409. */
   | 'refused'

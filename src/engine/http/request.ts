@@ -100,7 +100,7 @@ export async function openStream(
   }
 }
 
-/** The caller must await `answer` immediately: without a handler, its rejection would end the process. */
+/** Sends a request. The caller must await `answer` immediately; otherwise, a rejection would end the process. */
 function send(
   target: EngineConnection,
   { method, path, headers, body }: EngineRequest,

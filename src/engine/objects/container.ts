@@ -20,8 +20,8 @@ export interface ListedContainer extends ReturnType<typeof toListedContainer> {}
 
 export interface Image extends ReturnType<typeof toImage> {
   /**
-   * Whether it is unknown which of the image's digests belongs to its tag, because Podman reports several digests for
-   * an image.
+   * Whether it is unknown which of the image's digests belongs to its tag: Podman may report several digests for an
+   * image.
    */
   isUnclear?: boolean;
 }

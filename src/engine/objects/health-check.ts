@@ -47,8 +47,8 @@ const failure = (result: Json): string =>
 const notFound = /^\S*sh: (?:(?:line )?\d+: )?\S+: (?:command )?not found$/;
 
 /**
- * Checks whether a check's program could not be started. The engine then reports exit code -1, but also after a
- * timeout, so the output is checked as well.
+ * Checks whether a check's program could not be started. In this case, the engine reports exit code -1, as it does
+ * after a timeout, so the output is checked as well.
  */
 function couldNotRun(result: Json): boolean {
   const lines = linesOf(result);

@@ -17,8 +17,7 @@ export function normalizePlatform(text: string): string {
 /**
  * Returns the platform of a new container; null if the container cannot be created.
  * @param here - local platforms of the image
- * @param chosen - requested platform. If null, the engine's own platform is used, or another if the image is not local
- * for that platform.
+ * @param chosen - requested platform; if null, the engine's own, or another local platform if the image lacks it
  */
 export function findContainerPlatform(
   here: readonly string[],

@@ -1,5 +1,5 @@
-// Podman responds like Docker's engine, but some values are different. This file converts those values in inspections,
-// so that other modules need to know only Docker's. Values that the owner has requested are not changed.
+// Podman responds like Docker's engine, but some values are different. This file converts these values in inspections,
+// so that other modules need to know only Docker's values. Values that the owner has requested are not changed.
 
 import { constants } from 'node:os';
 import { isUnsetValue, type Json, toList, toObject, toStrings } from './json.ts';
@@ -86,8 +86,8 @@ export function addPodmanDefaults(planned: Json, running: Json): Json {
 }
 
 /**
- * Checks whether Podman added an environment variable. HOME may have any path if the definition sets a user, because
- * Podman then reads it from a file in the image.
+ * Checks whether Podman added an environment variable. HOME may have any value if the definition sets a user, because
+ * Podman then reads the user's directory from a file in the image.
  */
 function isPodmanVariable(entry: string, { Hostname, User }: Json): boolean {
   if (/^HOME=(\/|\/root)?$/.test(entry)) return true;

@@ -17,7 +17,7 @@ const afterDownload =
 
 /**
  * Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. It is null until
- * all announced layers have a known size, because a small complete layer says nothing about the others.
+ * the size of every announced layer is known.
  */
 export class PullProgressMeter {
   /** Bytes, keyed by layer id. `total` is null until the layer's size is known. */

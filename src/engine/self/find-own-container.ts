@@ -3,7 +3,6 @@ import { hostname } from 'node:os';
 import { unescapeOctal } from '../../core/mounts/mount-table.ts';
 import { type Container, isUp } from '../objects/container.ts';
 
-/** Clues by which a process finds its own container. */
 export interface OwnContainerClues {
   /**
    * Container id of 64 hexadecimal digits, from the source path of the mount at /etc/hostname. Null if the mount table
@@ -101,8 +100,8 @@ async function findBestMatch(
 }
 
 /**
- * Counts a container's mounts, its mounts with a matching source, and its matching variables. Null if this process
- * lacks one of the mounts, so that it cannot run in the container.
+ * Counts a container's mounts, its mounts with a matching source, and its matching variables. Null if this process does
+ * not have all of these mounts, because it then runs in another container.
  */
 async function countMatches({ mounts, env }: Container, own: OwnContainerClues): Promise<number[] | null> {
   let sources = 0;

@@ -13,7 +13,7 @@ export class UpdateEventListeners {
 
   /** Returns a function that removes the listener. */
   on<E extends keyof UpdateEvents>(event: E, listener: (payload: UpdateEvents[E]) => unknown): () => void {
-    // A new function for each call, so that a listener that was added twice remains when one of the two is removed.
+    // A new function for each call: if a listener was added twice, removing one of the two must not remove the other.
     const own = async (payload: UpdateEvents[E]) => {
       try {
         await listener(payload);

@@ -33,7 +33,7 @@ interface UpdateFinderContext extends FeedContext {
 }
 
 /**
- * Determines the available update from the feed, the channel and the last run. After a run that missed its target
+ * Determines the available update from the feed, the channel and the last run. If the last run missed its target
  * version because of a stale tag, that version is not offered until the tag has been moved.
  */
 export class AvailableUpdateFinder {

@@ -24,8 +24,8 @@ const longestRead = 20_000;
 type ChannelFileCopy = ChannelFile & { signer?: string };
 
 /**
- * Returns the newest stored file that is not from the future or, if there is none, the newest file. The recalls of all
- * files from the future are added, because the local clock may be slow.
+ * Returns the newest stored file that is not dated in the future; if there is none, the newest file. The recalls of all
+ * files with a future date are added, because the local clock may be slow.
  */
 function selectEffectiveFile(stored: readonly ChannelFile[]): ChannelFile | null {
   const file = newestOf(stored.filter(isPast)) ?? newestOf(stored);

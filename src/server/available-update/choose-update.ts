@@ -161,7 +161,10 @@ function findReachableRelease(goal: Release, { version, releases }: StepFacts): 
 
 const mostReleases = 20;
 
-/** Returns the known steps of the upgrade path to `goal`, at most `mostReleases`. The path may end before `goal`. */
+/**
+ * Returns the steps of the upgrade path to `goal`, at most `mostReleases`. Ends before `goal` if the next step is
+ * unknown.
+ */
 function findUpgradePath(goal: string, { version, releases, lastRun }: AvailableUpdateFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];

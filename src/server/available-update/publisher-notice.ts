@@ -56,8 +56,8 @@ export function publisherNoticeOf(
 }
 
 /**
- * Returns the releases without the versions in `left`. If a canary build is in `left`, all older canary builds are also
- * removed: they have no tag of their own, so an update to them would install the removed build.
+ * Returns the releases whose version is not in `left`. If `left` contains a canary build, older canary builds are also
+ * omitted: they have no tag of their own, so an update to one of them would install the build in `left`.
  */
 export function excludeVersions(
   releases: readonly Release[],

@@ -57,8 +57,8 @@ export class ReleaseVerifier {
   }
 
   /**
-   * Removes newer releases that are not verified, and returns a message about them. The running release and older ones
-   * need no verification, because no update installs them.
+   * Removes unverified releases that are newer than the running version, and returns a message about them. Other
+   * releases need no verification, because no update installs them.
    */
   async judge(
     releases: readonly Release[],
@@ -151,9 +151,8 @@ export class ReleaseVerifier {
   }
 
   /**
-   * Rejects releases that were published before the release that was last offered, because an attacker may present an
-   * old release as new. Checks the newest first and stops at the first accepted release, because older ones may be
-   * required intermediate releases.
+   * Rejects releases that were published before the last offered release, because an attacker may present an old
+   * release as new. Stops at the newest accepted release, because older ones may be required intermediate releases.
    */
   async #refuseOld(line: readonly Release[], proofs: Map<string, ReleaseVerification>): Promise<void> {
     const { ledger, settings } = this.#context;

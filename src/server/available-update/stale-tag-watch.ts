@@ -18,7 +18,7 @@ interface StaleTag {
   digests: readonly string[];
 }
 
-/** Milliseconds after a run during which its tag is assumed to be unchanged. */
+/** Time after a run, in milliseconds, during which the instance's tag is assumed to be unchanged. */
 const recentMs = 60_000;
 
 /**
@@ -29,8 +29,8 @@ const mayHaveMissedTarget = ({ outcome, code }: Run): boolean =>
   outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
 
 /**
- * Finds out whether the last run missed its target version because of a stale tag, and whether that tag has been moved
- * since.
+ * Finds out whether the last run missed its target version because of a stale tag, and whether the tag has been moved
+ * since then.
  */
 export class StaleTagWatch {
   readonly #engine: EngineApi;
@@ -77,7 +77,7 @@ export class StaleTagWatch {
       // A release tag is never stale.
       if (repository === undefined || parseSemverTag(tag ?? 'latest').kind === 'release') return null;
       // A refused run leaves its image without a tag, so the digest is read from the registry. The result is reliable
-      // only shortly after the run, when the tag has not been moved yet.
+      // only shortly after the run, because the tag may be moved later.
       const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;
       const [image, named, refused] = await Promise.all([
         this.#engine.inspectImage(imageId),

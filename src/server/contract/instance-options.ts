@@ -136,8 +136,8 @@ export interface InstanceOptions {
   /** Whether old images are removed after each successful update. Default: false (docs/server-library.md). */
   removeOldImages?: boolean;
   /**
-   * Whether the images of an available release are downloaded before an update is requested; with a time window (in the
-   * server's time zone), only in that window. Default: false (docs/server-library.md).
+   * Whether the images of an available release are downloaded before an update is requested. If a time window is given
+   * (in the server's time zone), they are downloaded only in that window. Default: false (docs/server-library.md).
    */
   prefetch?: boolean | TimeWindow;
   /**
@@ -154,7 +154,7 @@ export interface InstanceOptions {
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
   /**
    * Services that are updated with the app. Default: the services labelled `svc.role: worker`; if there are none, the
-   * services that have a default worker name of the product, for example `worker`.
+   * services whose name is one of the product's default worker names, for example `worker`.
    */
   workers?: readonly string[];
   /** Service of the app, if the library runs in another service. Default: the server's own service. */
@@ -171,13 +171,16 @@ export interface InstanceOptions {
   updaterSocket?: string;
   /** Path, in the server's container, of a Docker `config.json` with registry credentials. Default: none. */
   registryCredentials?: string;
-  /** Additional host directories that contain files for compose. Default: only directories in the compose labels. */
+  /**
+   * Host directories with files for compose, in addition to the directories that the compose labels name. Default:
+   * none.
+   */
   directories?: readonly string[];
   /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
   path?: string;
   /**
-   * Called with each finished run, up to three times for the same run. Use the id of the run to detect repeats.
-   * Default: none.
+   * Called with each finished run; after a failure, called again for the same run, up to three times in all. Use the id
+   * of the run to detect repeats. Default: none.
    */
   onEnd?(run: Run): Awaitable<void>;
   /**

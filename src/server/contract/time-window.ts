@@ -56,8 +56,8 @@ const minutesOf = (clock: string): number => {
 };
 
 /**
- * Converts a wall clock time, given as if it were UTC, to milliseconds since 1970. Returns the first occurrence of a
- * time that occurs twice, and for a skipped time the moment at which the clock is set forward.
+ * Converts a wall clock time to milliseconds since 1970. `wall` encodes the time as if it were UTC. For a time that
+ * occurs twice, returns the first occurrence; for a skipped time, the moment at which the clock is set forward.
  */
 function momentOf(wall: number, timeZone: string): number {
   let [before, after] = [wall - dayMs, wall + dayMs];
@@ -77,7 +77,7 @@ const offsetAt = (moment: number, timeZone: string): number => wallAt(moment, ti
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /**
- * Returns the wall clock time at a moment, to the second, as if it were UTC.
+ * Returns the wall clock time at a moment, to the second, encoded as if it were UTC.
  * @throws RangeError for an unknown time zone
  */
 function wallAt(moment: number, timeZone: string): number {

@@ -131,7 +131,7 @@ export function validateInstanceOptions(
     throw new TypeError(
       `${name}-updater requires Node.js ${minNodeVersion.join('.')} or later; this is Node.js ${nodeVersion}`,
     );
-  // Without the option `feed`, the feed of the product is used, if it has one.
+  // Without the option `feed`, the feed of the product is used, if the product has one.
   const isSaid = given?.feed !== undefined || !given?.product?.feed;
   const options = isSaid ? given : { ...given, feed: { url: given.product?.feed ?? '' } };
   // The locale is passed here and not set globally, because the application may use zod as well.

@@ -22,11 +22,12 @@ export async function checkUpdaterMounts(
 ): Promise<void> {
   const image = await engine.inspectImage(home.container.imageId);
   if (image === null) return;
-  // Remove the containers of interrupted checks first. If this fails, no further container is created.
+  // Remove the containers of interrupted checks first. If this fails, no container is created, so they cannot
+  // accumulate.
   for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
     await removeProbeContainer(engine, id);
-  // A container inherits the labels that compose set when it built the image. They are overwritten with empty values,
-  // because the container would otherwise be listed as part of the project.
+  // A container inherits the labels that compose gave the image when it built the image. They are overwritten with
+  // empty values; otherwise, the container would be listed as part of the project.
   const inherited = Object.keys(image.labels).filter((name) =>
     internalLabelPrefixes.some((prefix) => name.startsWith(prefix)),
   );

@@ -48,7 +48,10 @@ export class DeploymentCache {
     return this.#finding;
   }
 
-  /** Clears the cache, because a directory of the deployment may have been created or removed since it was filled. */
+  /**
+   * Clears the cache, because a directory of the deployment may have been created or removed after the cache was
+   * filled.
+   */
   forgetDeployment(): void {
     this.#finding = null;
   }

@@ -29,8 +29,8 @@ export class DeploymentNotFoundError extends Error {
 }
 
 /**
- * Whether a proxy in front of the engine has rejected the request. With status 502, 503 or 504, the proxy cannot reach
- * the engine, which may be temporary.
+ * Whether a proxy in front of the engine has rejected the request. Statuses 502, 503 and 504 are not rejections: the
+ * proxy cannot reach the engine, which may be temporary.
  */
 const isDenial = ({ code, status }: EngineError): boolean =>
   status === 403 || (code === 'refused-by-proxy' && Number(status) < 500);

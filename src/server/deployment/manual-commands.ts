@@ -37,9 +37,9 @@ type StackSettings = Pick<
 const socketPath = '/var/run/docker.sock';
 
 /**
- * Returns two alternative commands that update the server's Swarm stack (docs/contract.md 11.7): run an updater
- * container on a manager, or create an updater service, which Swarm restarts on failure. Without a stack, returns one
- * `docker service update` command.
+ * Returns two alternative commands that update the server's Swarm stack (docs/contract.md 11.7): one runs an updater
+ * container on a manager, the other creates an updater service, which Swarm restarts on failure. Without a stack,
+ * returns one `docker service update` command.
  * @param workers - full names of the stack's other services that are updated with the app
  */
 export function listStackUpdateCommands(
@@ -68,8 +68,8 @@ export function listStackUpdateCommands(
 }
 
 /**
- * The command specifies the image, because otherwise Swarm does not resolve the tag again. For a release tag or a
- * digest, the user has to replace `vX.Y.Z` with the next release.
+ * The command names the image, because otherwise Swarm would not resolve the tag again. A release tag or digest becomes
+ * the placeholder `vX.Y.Z`, which the user has to replace with the next release.
  */
 function formatSwarmUpdateCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);

@@ -14,15 +14,18 @@ export interface Deployment {
   project: string;
   /** Compose directory on the host, from the compose labels. */
   directory: string;
-  /** Compose directory and files in the labels of the server's own container, as returned by `composeOriginOf`. */
+  /**
+   * Compose directory and files that the labels of the server's own container name, in the form that `composeOriginOf`
+   * returns.
+   */
   claim: string;
   /** Compose service that runs this server. It is the app, unless the option `app` names another service. */
   service: string;
   /** Host path of the engine's socket. */
   socket: string;
   /**
-   * Compose directory, other directories with compose files, and the option `directories`. No directory contains
-   * another.
+   * Compose directory, other directories with compose files, and the directories from the option `directories`. No
+   * directory contains another.
    */
   directories: readonly string[];
   /** Host path of the file with registry credentials; null if there is none. */

@@ -115,7 +115,7 @@ export function buildUpdaterContainerSpec(
 /** Purpose of an additional updater container, and part of its name. */
 type AdditionalUpdaterPurpose = 'rollback' | 'prefetch' | 'report';
 
-/** Creates a name that contains the project, so that it is unique among the instances on an engine. */
+/** Creates a name that contains the project, so that the name is unique among the instances on an engine. */
 export const createAdditionalUpdaterName = (
   word: AdditionalUpdaterPurpose,
   { containerName }: Pick<ValidatedInstanceOptions, 'containerName'>,

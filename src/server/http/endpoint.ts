@@ -28,7 +28,7 @@ export interface EndpointDependencies {
   streams: Set<symbol>;
 }
 
-/** Endpoint, with its description in the OpenAPI document. */
+/** HTTP endpoint, including its description in the OpenAPI document. */
 export interface Endpoint {
   id: string;
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -50,7 +50,7 @@ export interface Endpoint {
   content: object;
   /** Whether the response has a `Location` header, which contains the URL path of the run's progress. */
   isLocated?: boolean;
-  /** Other responses of this endpoint, keyed by status code. Those common to all endpoints are not listed here. */
+  /** Additional responses of this endpoint, keyed by status code, except those that are common to all endpoints. */
   others?: Record<string, ResponseObject>;
   /**
    * Whether a GET request to this endpoint starts an updater container. If so, requests caused by another site are

@@ -8,7 +8,7 @@ export const addServerTime = (run: Run): ToldRun => ({ ...run, now: new Date().t
 export const keepAliveIntervalMs = 15_000;
 /** Milliseconds after which a disconnected client reconnects. */
 const reconnectDelayMs = 1_000;
-/** A chunk of events ends with the line that exceeds this number of characters. Lines are never split. */
+/** A chunk of events ends after the line that exceeds this number of characters, because lines are never split. */
 const maxChunkCharacters = 16 * 1024;
 
 /** Whether the Accept header names `text/event-stream`. A wildcard is not sufficient: the response is then JSON. */
@@ -20,8 +20,8 @@ export function hasReceivedLastEvent(record: RunRecord, lastEventId: string | nu
 }
 
 /**
- * Streams the events of a run (docs/contract.md 8.3). A client that reconnects with an event id of this run gets every
- * line that it missed. When the server closes, the stream ends without an outcome.
+ * Streams the events of a run (docs/contract.md 8.3). A client that reconnects with an event id of this run receives
+ * all lines that it missed. If the server closes, the stream ends without an outcome.
  * @param onEnd - called when the stream ends or the client disconnects, possibly more than once
  */
 export function createEventStream(
@@ -94,7 +94,10 @@ class UnseenEvents {
     }
   }
 
-  /** Stops the wait for lines that the client has from another server but this record does not contain. */
+  /**
+   * Gives up waiting for lines that the client has already received from another server but that are missing in this
+   * record.
+   */
   catchUp(): void {
     this.#cursor = Math.min(this.#cursor, this.#record.lineCount);
   }
@@ -137,7 +140,10 @@ function parseLineNumber(runId: string, eventId: string | null): number | null {
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
-/** Compares the contents only if the objects differ: runs are never changed in place. */
+/**
+ * Contents are compared only if the objects differ. The same object has the same contents, because runs are never
+ * changed in place.
+ */
 const isSameRun = (run: Run, told: Run | null): boolean =>
   run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 

@@ -88,7 +88,7 @@ function buildOperations(endpoint: Endpoint): [method: string, operation: object
     responses: Object.fromEntries([...own, ...references]),
   };
   if (method !== 'GET') return [[method.toLowerCase(), operation]];
-  // HEAD has the same responses as GET, errors included, but without bodies.
+  // HEAD has all responses of GET, including errors, but without bodies.
   const all = {
     ...ownResponses(endpoint),
     ...Object.fromEntries(names.map(([s, name]) => [s, responses[name]])),

@@ -128,8 +128,8 @@ const update = createLibraryEndpoint({
 });
 
 /**
- * Converts the body of a start request. With `allSteps`, the target is the requested release. Otherwise, a request for
- * any canary build has the target `canary`.
+ * Converts the body of a start request. With `allSteps`, the target remains as requested. Otherwise, any canary build
+ * is replaced by the target `canary`.
  */
 const toUpdateOptions = ({
   target,
@@ -195,9 +195,9 @@ const getProgress: Endpoint = {
     if (!record) throw new ProblemError(404, 'There has been no update yet.');
     if (!isEventStreamRequested(headers.get('accept')))
       return createJsonResponse(200, addServerTime(record.run));
-    // A page that cannot set the header uses the query parameter instead.
+    // A page that cannot set the header `Last-Event-ID` uses the query parameter instead.
     const lastEventId = headers.get('last-event-id') ?? new URL(url).searchParams.get('lastEventId');
-    // An EventSource reconnects until it receives status 204.
+    // Respond with 204, because an EventSource reconnects until it receives this status.
     if (hasReceivedLastEvent(record, lastEventId))
       return new Response(null, { status: 204, headers: commonResponseHeaders });
     if (streams.size >= maxOpenStreams)

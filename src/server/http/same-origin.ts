@@ -22,8 +22,8 @@ export const isCrossSiteRequest = ({ headers }: Pick<Request, 'headers'>): boole
   /^(?:cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '');
 
 /**
- * Returns the requested host, for comparison with the origin's host. Removes the default port of the origin's scheme,
- * not of the server's own scheme, which is http behind a proxy that terminates TLS.
+ * Returns the requested host without the default port of the origin's scheme, for comparison with the origin's host.
+ * The server's own scheme is not used, because it is http behind a proxy that terminates TLS.
  */
 function requestedHostOf(
   { headers, url }: Pick<Request, 'headers' | 'url'>,

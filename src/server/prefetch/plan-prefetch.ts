@@ -19,7 +19,7 @@ export interface PrefetchFacts {
   found: Container | null;
   /**
    * Whether this server has followed the container's log. If so, the container was for the release that was available
-   * then, and any other available release is newer.
+   * at that time, so a different release that is available now is newer.
    */
   isFollowed: boolean;
 }
@@ -48,7 +48,8 @@ export function planPrefetch(
   const { to } = initialRunFactsOf(found);
   if (to === version) return { kind: 'remove', id };
   if (offered === null) return { kind: 'leave' };
-  // If the container was created after this server read the releases, it may be for a newer release, so it is not old.
+  // A container that was created after this server read the releases may be for a newer release, so it does not count
+  // as old.
   const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
   if (to !== offered.release?.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
   if (isUpdaterActive(found, now)) return { kind: 'follow', container: found };

@@ -36,7 +36,10 @@ export class Prefetcher implements RepeatedCheck {
   /** Id of the container whose log was followed last. */
   #followed: string | null = null;
   #isLogged = false;
-  /** Earliest time of the next attempt (monotonic, in ms), even after a failure to create a container. */
+  /**
+   * Earliest time of the next attempt (monotonic, in ms). Only needed if no container could be created: the label of a
+   * container holds the number of attempts.
+   */
   #notBefore = 0;
 
   constructor(parts: ServerContextWithRuns) {
@@ -141,7 +144,7 @@ export class Prefetcher implements RepeatedCheck {
     if (made !== null && isUpdaterActive(made)) this.#follow(made);
   }
 
-  /** Reads the log in the background. Meanwhile, the next check can stop the download if there is a newer release. */
+  /** Reads the log in the background, so that the next check can stop the download if there is a newer release. */
   #follow(container: Container): void {
     const { id } = container;
     if (this.#followed === id) return;

@@ -29,7 +29,7 @@ export function findBlockingReason(hindrances: BlockingFacts): Reason | null {
 }
 
 /**
- * Jobs that block an update. Of the queued jobs, which run after the update, only deployments block it, because a user
+ * Jobs that block an update. Most queued jobs do not: they run after the update. Queued deployments do, because a user
  * is waiting for them.
  */
 const blockingJobKinds: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] =
@@ -64,7 +64,7 @@ export function findBlockingJobsReason(jobs: readonly BlockingJob[]): Reason | n
   };
 }
 
-/** Returns the jobs for which an update waits. Queued jobs run after the update. */
+/** Returns the running jobs. An update waits only for these, because queued jobs run after the update. */
 export const filterRunningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
   jobs.filter(({ state }) => state === 'running');
 

@@ -29,12 +29,12 @@ type LibraryMethodName = 'status' | 'rollbackOffer' | 'setChannel' | 'skip' | 's
 export interface UpdateApi extends Pick<InstanceUpdates, LibraryMethodName> {
   /** Running version. */
   readonly version: string;
-  /** Whether an update is in progress. Called for users who are not admins and cannot read the status. */
+  /** Whether an update is in progress. Called for users who are not admins, because they cannot read the status. */
   isUpdating(): Promise<boolean>;
   start(order: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
   rollback(order: CompleteRollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
-  /** Returns a diagnostic archive for an issue. */
+  /** Creates a diagnostic archive that can be attached to an issue. */
   createReport(): Promise<Uint8Array<ArrayBuffer>>;
   /** Returns the current or last run; null if there is none. */
   findRunRecord(): Promise<RunRecord | null>;

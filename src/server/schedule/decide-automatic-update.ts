@@ -64,7 +64,10 @@ function pauseOf(past: readonly Run[]): BlockedBy | null {
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
-/** Returns a reason to block automatic updates if the channel file has expired: the server may have missed a recall. */
+/**
+ * Returns a reason to block automatic updates if the channel file has expired, because the server may have missed a
+ * recall.
+ */
 const stalenessOf = ({ staleSince: since }: Pick<PublisherNotice, 'staleSince'>): BlockedBy | null =>
   since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
 
@@ -94,7 +97,7 @@ function findBlockedBy(
 
 /**
  * Returns the version that the first run rolled back; null if that run is not a successful rollback. A rollback that
- * was started manually does not store this version, so the target of the last successful update before it is returned.
+ * was started manually does not store this version, so it is taken from the last successful update before the rollback.
  */
 function findRolledBackVersion([run, ...before]: readonly Run[]): string | null {
   if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;

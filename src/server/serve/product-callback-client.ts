@@ -17,7 +17,7 @@ const defaultWaits = {
   /** Time for which a failed callback is retried: less than the ten seconds that the library waits for a result. */
   attempts: 9_000,
   pause: 250,
-  /** Interval for sending the queue's state again, because a restarted product has lost it. */
+  /** Interval at which the queue's state is sent again, because the product loses it when it restarts. */
   repeat: 10_000,
 };
 
@@ -135,7 +135,7 @@ export class ProductCallbackClient implements JobQueue {
   }
 }
 
-/** Callback failure that is not logged, because the log already contains the first one. */
+/** Callback failure that is not logged, because the callback's first failure is already in the log. */
 export class RepeatedCallbackError extends Error {}
 
 class ProductResponseError extends Error {

@@ -12,8 +12,8 @@ export interface ServeSettings {
   path: string;
   callbacksUrl: string;
   /**
-   * Secret shared with the product. It authenticates this server to the callbacks, and the product's proxy to this
-   * server.
+   * Secret shared with the product. It authenticates this server's callbacks to the product, and requests from the
+   * product's proxy to this server.
    */
   secret: string;
   /** Token for programs that act as an admin; null if there is none. */

@@ -15,7 +15,7 @@ const raceErrorCodes = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
 /** Maximum attempts per call. An attempt fails if another server writes first or removes the directory. */
 const maxFileAttempts = 1_000;
 
-/** A number's text is deleted once the number is this far below the current one. Its directory remains. */
+/** A number's text is deleted once the number is this far below the current number. The number's directory remains. */
 const retainedTexts = 8;
 /**
  * A number's directory is removed once the number is this far below the current one. Other servers never write this
@@ -25,8 +25,7 @@ const retainedDirectories = 256;
 
 /**
  * Creates a store for all servers that share the directory, which is created if missing. Needs neither a lock nor a
- * clock. Each key has a directory with its last texts, `<directory>/<key>/<number>/text`; the highest number is
- * current.
+ * clock. The last texts of a key are in `<directory>/<key>/<number>/text`; the one with the highest number is current.
  */
 export function fileStore(directory: string): FileStore {
   const home = resolve(directory);
@@ -69,8 +68,8 @@ async function readCurrent(folder: string): Promise<{ number: number | null; tex
     const place = join(folder, String(number));
     const text = await readFile(join(place, 'text'), 'utf8').catch(unless('ENOENT'));
     if (text !== null) return { number, text };
-    // The file `none` means that the key has no text. If this file is missing too, newer numbers exist and this
-    // number's text was removed, so read again.
+    // The file `none` means that the key has no text. If this file is missing too, the text was removed because higher
+    // numbers exist, so read again.
     if (await stat(join(place, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
   throw new Error(`could not read ${folder} in ${maxFileAttempts} attempts`);
@@ -95,7 +94,8 @@ async function createKeyFolder(folder: string): Promise<void> {
     await writeFile(join(unfinished, '0/none'), '', { flush: true });
     await tryRename(unfinished, folder);
   } catch (error) {
-    // Another server may have created the key's folder, and removed the unfinished one as this function does below.
+    // Another server may have created the key's folder and then removed this unfinished folder, as this function does
+    // below.
     const isThere = await stat(folder).catch(unless('ENOENT'));
     if (isThere === null || !raceErrorCodes.includes(codeOf(error))) throw error;
   }
@@ -109,7 +109,7 @@ async function createKeyFolder(folder: string): Promise<void> {
 
 /**
  * Writes a text to a draft in the current number's directory, and renames the draft to the next number. Only one server
- * succeeds, because that number must not exist. If a server is killed, the old or the new text is current.
+ * succeeds, because the next number must not exist. If a server is killed, either the old or the new text is current.
  */
 async function isReplaced(folder: string, number: number, text: string | null): Promise<boolean> {
   const draft = join(folder, String(number), nonce());
@@ -118,7 +118,8 @@ async function isReplaced(folder: string, number: number, text: string | null): 
     // A number without a text gets the file `none`, because only an empty directory can be replaced by a rename.
     await writeFile(join(draft, text === null ? 'none' : 'text'), text ?? '', { flush: true });
     await sync(draft);
-    // A slow server cannot write a removed number again: the number before it, with the draft, was removed first.
+    // A slow server cannot write a removed number again, because its draft was in the directory of the previous number,
+    // which was removed first.
     if (!(await tryRename(draft, join(folder, String(number + 1))))) return false;
   } catch (error) {
     // Remove the draft, which would take up space on a full disk. Another server may already have removed it.

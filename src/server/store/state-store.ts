@@ -112,7 +112,7 @@ export class StateStore {
 
   /**
    * Returns the instance's random id, which is created once, and the release that an admin requested before it was
-   * rolled out to this instance. If `asked` is given, it is first stored as that release.
+   * rolled out to this instance. If `asked` is given, first stores it as the requested release.
    */
   async readStagedRollout(asked?: string): Promise<StagedRollout> {
     const fresh = { instance: crypto.randomUUID(), asked: null };
@@ -149,8 +149,8 @@ export class StateStore {
   }
 
   /**
-   * Adds a finished run to the history. A run that is already stored with the same end is not replaced, because the
-   * application may have been notified of it.
+   * Adds a finished run to the history. Replaces a stored run only if its updater was restarted, because the
+   * application may already have been notified of the stored run.
    */
   async addPastRun(run: Run, updaterStartedAt: string | null, { told = false } = {}): Promise<void> {
     await this.edit('history', (now) => {
@@ -202,8 +202,8 @@ export class StateStore {
     for (let left = maxWriteAttempts; left > 0; left--) {
       const { text, value } = await this.#find(key);
       const wanted = change(value);
-      // Nothing is written if the change has no effect. This keeps entries that cannot be parsed, which may be from a
-      // newer server.
+      // Nothing is written if the change has no effect. Otherwise, an entry that cannot be parsed would be overwritten,
+      // although it may be from a newer server.
       if (wanted === value) return value;
       const newText = wanted === null ? null : typeof wanted === 'string' ? wanted : JSON.stringify(wanted);
       if (newText === text || (await this.#set(key, newText, text))) return wanted;

@@ -155,7 +155,7 @@ const typical: Record<PhaseName, Omit<ScriptedStep, 'state'>> = {
   recreate: { seconds: 2, says: ['replacing app and worker'], disturbed: 'closed' },
   verify: { seconds: 3, says: ['waiting for app and worker to become healthy'] },
 };
-/** Second half of `save`, after the containers were stopped. */
+/** Second half of the phase `save`, after the containers were stopped. */
 const stopped: ScriptedStep = { state: 'save', seconds: 1, says: [copied(100)], disturbed: 'closed' };
 
 /**

@@ -81,7 +81,7 @@ export class ScriptedService implements UpdateApi {
     return this.#disturbance;
   }
 
-  /** Resolves when requests get responses again, or when the signal is aborted. */
+  /** Resolves when a `silence` disturbance is over, or when the signal is aborted. */
   async waitUntilResponsive(signal: AbortSignal): Promise<void> {
     while (this.#disturbance === 'silence' && !signal.aborted && !this.#over.signal.aborted)
       await sleep(pollIntervalMs / this.#speed);

@@ -54,8 +54,8 @@ export async function bumpVersionPins(
   await requireNoUnfinishedUpdate(projectDirectoryOf(project));
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
-    // Docker finds the user's plugins, such as compose, through its configuration directory. Here, that is a temporary
-    // directory, so the user's plugin directory must be listed.
+    // Docker looks for plugins, such as compose, in its configuration directory. Here, a temporary directory is
+    // configured, so the user's plugin directory must be listed.
     const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
     await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
     const engine = new Engine(

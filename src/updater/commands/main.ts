@@ -28,10 +28,10 @@ import { type InstanceCommand, runInstanceCommand } from './run-instance-command
 import { showPlan } from './show-plan.ts';
 import { writeReport } from './write-report.ts';
 
-/** Maximum time in ms for which the process waits for notifications before it exits. */
+/** Maximum time in ms for which the process waits for notifications to be sent before it exits. */
 const notificationTimeoutMs = 2_000;
 
-/** Server bundle in the same directory. It is separate because no other command needs the server. */
+/** URL of the server's bundle, which is separate because no other command needs the server. */
 const serverBundle = new URL('serve.mjs', import.meta.url).href;
 interface ServerBundle {
   serve(env: NodeJS.ProcessEnv): Promise<number>;
@@ -136,7 +136,7 @@ function withEngine(
     notifier.addresses = options.notify;
     const context = { engine, log, cancellation, notifier, ...times, options, line, onCrash };
     const exitCode = await work(context);
-    // A pending DNS lookup cannot be cancelled and would delay the process exit.
+    // Exit explicitly, because a pending DNS lookup cannot be cancelled and would delay the exit.
     if (!(await notifier.close(notificationTimeoutMs))) process.exit(exitCode);
     return exitCode;
   });

@@ -104,8 +104,8 @@ interface RollbackPlan {
 
 /**
  * Plans a rollback to the newest restore point, which is compared with the current state.
- * @param checksData - whether to check that the data can be restored. Not needed if the current data is not saved
- * first, because the rollback then checks this itself.
+ * @param checksData - whether to check that the data can be restored. A rollback that does not save the current data
+ * first makes this check itself.
  * @throws UpdateError no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space,
  * data-unsupported
  */
@@ -155,8 +155,8 @@ async function planRollback(
   }
   const hasLock = soFar.lock !== null;
   const doors: DataContext = { engine, log, project: project.name, helperImageId: own.imageId, hasLock };
-  // Missing hashes can only be computed with the lock: without it, nothing may be written, so check only mounts and
-  // space.
+  // Computing missing hashes requires the lock, because nothing may be written without it. If it is not held, only
+  // mounts and space are checked.
   if (checksData && (point.hashes !== null || hasLock)) await checkRestorePoint(doors, record);
   else if (checksData) await requireSpaceToRestore(doors, point);
   const { words } = changeover;

@@ -25,7 +25,10 @@ import { shouldFallBackToStack } from '../swarm/index.ts';
 export interface InstanceCommand {
   /** A `look` command, such as `plan` or `fetch`, needs no clean-up, because it takes no lock and writes no journal. */
   kind: 'run' | 'rollback' | 'look';
-  /** Runs the command for a compose project. `context` has the options of the settings file, and the workers. */
+  /**
+   * Runs the command for a compose project. `context` includes the options from the settings file, and the chosen
+   * workers.
+   */
   onProject(
     context: RunContext,
     instance: FoundInstance,
@@ -92,8 +95,8 @@ async function onProject(
 }
 
 /**
- * Warns about ignored options that only stacks support. Files from a settings file cause no warning, because they may
- * be for `bump`.
+ * Warns about ignored options that only stacks support. Files that a settings file lists cause no warning, because they
+ * may be meant for `bump`.
  */
 function warnOfStackOptions({ options: { stack }, log }: InitialRunContext): void {
   const typed = [...(stack.files.length > 0 ? ['--file'] : []), ...(stack.stopFirst ? ['--stop-first'] : [])];
@@ -131,14 +134,15 @@ function recordCrash({ instance, journal }: ProjectRunState, ending: RunOutcome)
   return restartPolicy !== 'no' && (restartPolicy !== 'on-failure' || restartCount < maxUpdaterStarts - 1);
 }
 
-/** Writes the outcome to the journal before it disables this container's restart policy. */
+/** Writes the outcome to the journal, and then disables this container's restart policy. */
 async function closeRun(context: RunContext, soFar: ProjectRunState, ending: RunOutcome): Promise<void> {
   const { instance, lock, journal } = soFar;
   const engine = context.engine.uncancellable().quiet();
-  // If the engine does not respond, it restarts this failed container later, and the container continues from the
-  // journal.
+  // If the engine does not respond, the run stays unfinished: the engine restarts this failed container later, and the
+  // container continues from the journal.
   if (ending.exitCode !== 0 && !(await engine.isResponding())) return;
-  // The values of new settings are not removed earlier, because a run that is killed and restarted needs them again.
+  // The file with the values of new settings is kept until here, because a run that is killed and restarted needs it
+  // again.
   await rm(settingValuesPath, { force: true }).catch(() => {});
   if (instance === null) return;
   // A failure is ignored: the log already contains the last line, and the next run finds the unfinished journal and

@@ -48,7 +48,7 @@ export async function showPlan(
     ? null
     : formatDataSettingProposal(evaluateDataSettings(dataFactsOf(installation, context.options.data)));
   if (proposal !== null) log.info(proposal);
-  // Services from the settings file need no suggestion, because they are already the default.
+  // Services from the settings file are not suggested, because they are already the default.
   if (line.values.has('service')) {
     const { app, workers, exclude } = context.options;
     log.info(`to make these services the default, add these lines to ${settingsFileName}:`);
@@ -138,8 +138,8 @@ export async function planUpdateWithoutLock(
     log.warn(`${formatUnfinishedRunMessage(pending)}; the next update resumes or undoes it first`);
   if (holder)
     log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
-  // Inspecting the data would stop an earlier updater's leftover containers, which are in use if that updater is still
-  // running.
+  // Inspecting the data would stop leftover containers of an earlier updater. If that updater is still running, it
+  // needs them.
   const withoutData = {
     ...context,
     options: { ...context.options, data: { ...context.options.data, restorePoint: false } },

@@ -12,7 +12,7 @@ import { runInstanceCommand } from './run-instance-command.ts';
 import { showPlan } from './show-plan.ts';
 
 /**
- * Writes an archive for an issue to standard output, and a list of its files to standard error (docs/contract.md 1.12).
+ * Writes a diagnostic archive to standard output, and a list of its files to standard error (docs/contract.md 1.12).
  */
 export async function writeReport(given: InitialRunContext): Promise<number> {
   if (process.stdout.isTTY)
@@ -45,8 +45,8 @@ export async function writeReport(given: InitialRunContext): Promise<number> {
   );
   for (const [name, text] of files) process.stderr.write(`${name}: ${Buffer.byteLength(text)} bytes\n`);
   const archive = createReportArchive(files);
-  // With `--base64`, a server reads the archive from the container's log, which also contains lines from standard
-  // error.
+  // With `--base64`, a server reads the archive from the container's log. The prefix distinguishes it from lines of
+  // standard error, which the log also contains.
   const lines = () => `${archive.toString('base64').replace(/.{1,4000}/g, 'report:$&\n')}report.\n`;
   const output = given.line.values.has('base64') ? lines() : archive;
   await new Promise((resolve) => process.stdout.write(output, resolve));

@@ -32,6 +32,6 @@ export interface DataDeclaration {
    * Dependencies of updated services that hold a queue or cache only in memory. They are restarted after a rollback.
    */
   inMemory: readonly string[];
-  /** Hosts of external databases that are set to `none` in the settings file. */
+  /** Hosts of external databases whose setting in the settings file is `none`. */
   outside: readonly string[];
 }

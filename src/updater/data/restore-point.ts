@@ -122,7 +122,7 @@ export interface RestorePointOwner {
 
 /**
  * Returns the name prefix of a project's restore points in this directory: the project's name and a hash of its
- * directory, because several projects may share a restore directory. Empty in the default directory.
+ * directory, because several projects may share a restore directory. The prefix is empty in the default directory.
  */
 function restorePointPrefixOf(directory: string, project: RestorePointOwner): string {
   if (directory === restorePointsDirectoryOf(project.directory)) return '';
@@ -250,7 +250,7 @@ function parseIntactRecord(record: string): unknown {
   }
 }
 
-/** Whether the copy of the data is complete. Its hashes may not have been computed yet. */
+/** Whether the copy of the data is complete. The hashes of the copy may not have been computed yet. */
 export const isCompleteRestorePoint = (
   point: RestorePointRecordData,
 ): point is RestorePointRecordData & { at: string } => point.at !== null;
@@ -275,8 +275,8 @@ export async function findRestorePoints(
 }
 
 /**
- * Compares the given project with that in the record, because two projects may share a compose directory. A restore
- * point whose record is missing or unreadable counts as the project's own.
+ * Compares the given project with the project in the record, because two projects may share a compose directory. A
+ * restore point whose record is missing or unreadable counts as the project's own.
  */
 async function isOfProject(place: RestorePointLocation, project: RestorePointOwner): Promise<boolean> {
   const point = await readRestorePointRecord(place).catch(() => null);

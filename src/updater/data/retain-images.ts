@@ -52,7 +52,7 @@ export async function removeRetainedImages(
   place: RestorePointLocation,
 ): Promise<void> {
   await removeHelperContainers(engine, retainingLabelValueOf(project, place), holderLabel);
-  // If the image has another tag, only this tag is removed.
+  // Removing such a tag also removes its image, unless the image has another tag.
   for (const tag of await engine.listTags(retainedTagsPrefixOf(project, place)))
     await engine.removeImage(tag, { keepsParents: true }).catch(tolerateErrors(...rejectionCodes));
 }

@@ -9,7 +9,7 @@ import type { TagLookup } from './tag-lookup.ts';
 
 /**
  * Checks before the pull that the registry has each new tag that may be missing, such as a partial version. If the
- * target has too few numbers for a pin, the error lists the tags of full versions.
+ * target has fewer version numbers than a pin, the error lists the tags of full versions.
  * @throws UpdateError pin-unsupported, with the available tags
  */
 export async function checkPublishedTags(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
@@ -20,8 +20,8 @@ export async function checkPublishedTags(plan: ReleasePlan, lookUp: TagLookup): 
   for (const update of byReference.values()) {
     const { pin, tag, shouldPull: pull, isShort } = update;
     const { repository } = pin.reference;
-    // Other tags are not looked up, because the pull finds out whether they exist. If a lookup fails, the check of that
-    // tag is also left to the pull.
+    // Other tags are not looked up, because the pull finds out whether they exist. A tag whose lookup fails is also
+    // left to the pull.
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(tagSuffixOf(pin.tag));
     const isChecked = hasTagChange(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;

@@ -8,7 +8,7 @@ import { labeledVersionOf, type ReleasePlan, type ServiceUpdate } from './releas
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * Updates with tags that may point to a release other than the target. A worker's tag such as `edge` is not checked,
+ * Updates whose tags may point to a release other than the target. A worker's tag such as `edge` is not checked,
  * because the worker may have its own versions.
  */
 export const floatingTagUpdatesOf = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
@@ -67,14 +67,15 @@ async function compareWithTarget(
   const { to, tag, pin } = update;
   const version = labeledVersionOf(update, image);
   if (image === undefined || release === null) return null;
-  // A version newer than the target only causes a warning, which is logged at the end of the run.
+  // An image of the target is correct. An image of a newer version only causes a warning, which is logged at the end of
+  // the run.
   if (version !== null && compareSharedVersionNumbers(version, release.version) >= 0) return null;
-  // The label with the older version may be inherited from the base image. If so, the registry has the same image under
-  // a tag of the target.
+  // A label with an older version may be inherited from the base image. If so, the registry has the same image under a
+  // tag of the target.
   const older = version && `${to} points to ${prefix}${version}, not to ${plan.to}`;
   const stale = (otherwise: string) => ({ isStale: true, sentence: older || otherwise });
   const { repository } = pin.reference;
-  // The first of these tags that exists in the registry counts as the tag of the target.
+  // The first complete version tag that exists in the registry counts as the tag of the target.
   for (const name of listCompleteVersionTags(pin.tag, release)) {
     const published = await lookUp(repository, name);
     const unknown = `${to} does not specify its version, so it is unknown whether ${tag} points to ${plan.to}`;

@@ -26,11 +26,14 @@ export interface ServiceUpdate {
   to: string;
   /** False for `pull_policy: never`, which uses the local image. */
   shouldPull: boolean;
-  /** False if the tag already contains the version, or if the label contradicts the tag. */
+  /**
+   * False if the version label is not used, because the tag already contains the version or the label contradicts the
+   * tag.
+   */
   trustsLabel: boolean;
   /**
-   * Set if the target has too few numbers for this pin. The update then fails, and the error lists the tags in the
-   * registry.
+   * Set if the target has fewer version numbers than this pin, such as `1.5` for the pin `1.4.2`. The update then
+   * fails, and the error lists the tags in the registry.
    */
   isShort?: true;
 }

@@ -25,7 +25,7 @@ export interface RunDriver<View, Step extends { kind: string }> {
   inspect(goal: RunGoal): Promise<View>;
   /** The step must depend only on the view and the goal. */
   planNextStep(view: View, goal: RunGoal): NextStep<Step>;
-  /** Before a step changes anything, it must record in the journal the data that a later run needs. */
+  /** Before a step changes anything, the data that a later run needs must be in the journal. */
   execute(step: Step, view: View): Promise<void>;
   /** The signal that aborts waits in the current state of the run (docs/contract.md 5.13, 5.14). */
   getWaitSignal(goal: RunGoal): AbortSignal;
@@ -33,8 +33,8 @@ export interface RunDriver<View, Step extends { kind: string }> {
 
 export interface DrivenRun<View, Step extends { kind: string }> extends RunDriver<View, Step> {
   /**
-   * Switches to a rollback after an error, even if this run was killed and resumed. Returns a function that creates the
-   * error to throw after the rollback.
+   * Switches to a rollback after an error, even in a run that was killed and resumed. Returns a function that creates
+   * the error to throw after the rollback.
    * @throws the final error of a run that cannot be rolled back
    */
   switchToRollback(error: unknown): Promise<() => unknown>;

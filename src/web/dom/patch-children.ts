@@ -2,7 +2,7 @@ import { flattenChildren, type VNode, type VNodeChild } from './vnode.ts';
 
 const svgTags = new Set(['svg', 'path', 'circle']);
 
-/** The VNode from which each DOM node was last drawn. */
+/** The VNode from which a DOM node was last drawn, keyed by the DOM node. */
 const drawnVNodes = new WeakMap<Node, VNode>();
 
 /**

@@ -48,7 +48,7 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   override connectedCallback(): void {
-    // The dialog is moved to `body`, because a collapsed sidebar would hide it.
+    // Move the dialog to `body`, because a collapsed sidebar would hide a dialog inside it.
     if (this.parentElement !== document.body) document.body.append(this);
     else super.connectedCallback();
   }
@@ -216,7 +216,7 @@ export class SvcUpdateDialog extends UpdateElement {
       case 'cancel':
         this.#set({ isCancelSent: true });
         await store.cancel();
-        // If the cancellation was refused or the response was lost, the user can press the button again.
+        // If the cancellation was refused or its response was lost, let the user press the button again.
         return this.#set({ isCancelSent: false });
       case 'check':
         return store.checkForReleases();

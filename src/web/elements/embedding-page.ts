@@ -16,7 +16,7 @@ export class EmbeddingPage {
   /** Original title of the page, and the title that is shown instead; null if the original title is shown. */
   #title: { own: string; shown: string } | null = null;
   /**
-   * New version if the page was reloaded after an update; null otherwise, and after the message about the update was
+   * New version, set when the page was reloaded after an update; null again when the message about the update is
    * closed.
    */
   versionAfterReload: string | null = null;
@@ -86,7 +86,7 @@ export class EmbeddingPage {
   }
 
   #setTitle(text: string | null): void {
-    // If a script on the page has changed the title in the meantime, that title is restored later.
+    // If a script on the page has changed the title in the meantime, restore the script's title later.
     const own = this.#title && document.title === this.#title.shown ? this.#title.own : document.title;
     if (text === null) {
       if (this.#title) document.title = own;

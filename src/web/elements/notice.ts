@@ -9,7 +9,7 @@ import { noticeStyleSheet } from './styles.ts';
 import { SuccessToast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 
-/** Data stored before the reload: undefined until it is read, null if there is none or a notice has taken it. */
+/** Data stored before the reload; undefined until it is read, null if there is none or a notice has already used it. */
 let handover: ReloadHandover | null | undefined;
 
 /** `<svc-update-notice>`: shows the running version and, to admins, an update button. */
@@ -64,8 +64,8 @@ export class SvcUpdateNotice extends UpdateElement {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeReloadHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
-      // Raise the number of queued jobs only once, right after the reload, because jobs created later did not wait for
-      // the update.
+      // Raise the number of queued jobs only once, right after the reload: jobs that were created later did not wait
+      // for the update.
       const now = status.reason?.jobs?.length ?? 0;
       this.#handover = { ...handover, queued: Math.max(handover.queued, now) };
       handover = null;

@@ -28,7 +28,7 @@ interface PageContext extends Omit<StatusContext, 'history'> {
 
 /** Minimum duration in ms of an unexpected outage before the dialog shows it. */
 const minOutageMs = 2_000;
-/** Time in ms that a proxy may need to find the new container. Until then, it may respond with its own page. */
+/** Time in ms that a proxy may need to find the new container. Until then, the proxy may respond with its own page. */
 const otherPageToleranceMs = 10_000;
 
 /** Returns the presentation of the first case that applies (docs/contract.md 10.2). */

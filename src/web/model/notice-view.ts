@@ -18,7 +18,9 @@ import {
 } from './selectors.ts';
 
 export interface NoticeView {
-  /** Running version; before the first response, the version that rendered the page, or null if unknown. */
+  /**
+   * Running version. Before the first response, the version of the server that rendered the page, or null if unknown.
+   */
   version: string | null;
   /** Whether the version is shown as a button that opens the dialog. */
   isButton: boolean;
@@ -80,7 +82,8 @@ function pillOf(
   if (isOld && !isDialogOpen) return { kind: 'reload', label: t.reloadFor(version) };
   if (!isAdmin || status === null) return null;
   const { run: last, next, recalled, urgent, skipped } = status;
-  // Ignore outcomes of a newer server that this page does not know. Only the dialog shows them, with the server's text.
+  // Ignore an outcome that this page does not know: a newer server has sent it, and the dialog shows it with the
+  // server's text.
   if (
     last &&
     ['failed', 'broken'].includes(resultKindOf(last)) &&

@@ -27,7 +27,7 @@ export type RollbackRequestState =
   | { kind: 'asking'; to: string; since: PageTimeMs }
   | { kind: 'offer'; offer: RollbackOffer }
   /**
-   * The rollback request failed, or the check before it. `problem` is the server's response, or null if the connection
+   * The rollback request or the check before it failed. `problem` is the server's response, or null if the connection
    * was lost.
    */
   | { kind: 'refused'; to: string; problem: Problem | null };
@@ -36,7 +36,7 @@ export type RollbackRequestState =
 export interface PageState {
   /** Status for admins; null before the first response and for all other users. */
   status: Status | null;
-  /** Running version, which all users receive. */
+  /** Running version; the server sends it to all users. */
   version: string | null;
   isUpdating: boolean;
   /** Running version in the previous response. */
@@ -93,7 +93,7 @@ export type PageAction =
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'cancel-refused'; problem: Problem }
   | { kind: 'rollback'; rollback: RollbackRequestState }
-  /** The dialog no longer needs to show the responses to start, rollback and cancellation requests. */
+  /** The dialog stops showing the responses to start, rollback and cancellation requests. */
   | { kind: 'acknowledged' }
   | { kind: 'closed' };
 
@@ -194,7 +194,7 @@ function applyRun(state: PageState, run: Run, at: PageTimeMs, isAwaited = false)
   const seen = { ...state, watched: run, isWatchedUnknown: false, isUpdating: isOn };
   if (watched?.id !== run.id) {
     if (!isOn && !isAwaited) return state;
-    // A different run has started, so the responses to previous start and cancellation requests are outdated.
+    // A different run has started, so the responses to earlier start and cancellation requests no longer apply.
     const isOld = start?.kind === 'not-started';
     const watchedEndedAt = isOn ? null : at;
     return { ...seen, watchedEndedAt, cancelProblem: null, rollback: null, start: isOld ? null : start };

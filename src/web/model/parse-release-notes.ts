@@ -43,7 +43,7 @@ export function parseReleaseNotes(markdown: string): NotesBlock[] {
 function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean {
   const text = line.trim();
   if (text === '') return true;
-  // The pattern has no repeated group, which would be slow on a long line of marks.
+  // A repeated group would be slow on a long line of marks, so the pattern has none.
   if (/^[-*_][-*_ ]+$/.test(text) && text.replaceAll(' ', '').length > 2) return true;
   const heading = /^#{1,6}[ \t]+(.*)$/.exec(text)?.[1];
   if (heading !== undefined) {

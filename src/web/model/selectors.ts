@@ -24,13 +24,16 @@ export function findReloadRunId(state: PageState): string | null {
   return isAnswered && isResultKnown(state, watched) ? watched.id : null;
 }
 
-/** Whether the server knows the result of the run. If not, it may be the old server, which would serve the old page. */
+/**
+ * Whether the server knows the result of the run. A server that does not may be the old one, and would serve the old
+ * page.
+ */
 const isResultKnown = ({ status }: PageState, { id }: Run): boolean =>
   status !== null && (status.run?.id !== id || status.run.outcome !== null);
 
 /**
- * Returns the next step between two updates of an upgrade path. Until the status reports this step, it is derived from
- * the completed run, because the event stream reports the end of a run earlier.
+ * Returns the next step between two updates of an upgrade path. The event stream reports the end of a run earlier than
+ * the status reports the next step, so the step is derived from the completed run until then.
  */
 export function findPendingStep(state: PageState): PendingStep | null {
   const { status, watched, watchedEndedAt, answeredAt } = state;

@@ -9,7 +9,7 @@ export interface ServerClock {
   counter: number;
 }
 
-/** Returns `known` if `now`, the time in a response, is invalid. */
+/** @param now - server time from a response; if it is invalid, `known` is returned */
 export function syncServerClock(now: string, counter: number, known: ServerClock | null): ServerClock | null {
   const server = Date.parse(now);
   return Number.isFinite(server) ? { server, counter } : known;

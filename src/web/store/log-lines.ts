@@ -6,8 +6,8 @@ import { formatLogLine, maxReportedLogLines } from '../model/run-report.ts';
 const requestTimeoutMs = 3_000;
 
 /**
- * Last log lines of a run. If the page has read fewer from the event stream than a report may contain, `fetchLines`
- * requests the lines again.
+ * Last log lines of a run. Until the page has read `maxReportedLogLines` lines from the event stream, `fetchLines`
+ * requests all lines of the run from the server.
  */
 export class RunLogLines {
   readonly #reader: UpdateApiClient;

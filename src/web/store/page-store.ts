@@ -20,7 +20,10 @@ import { findPendingStep, findRunInProgress } from '../model/selectors.ts';
 import { DismissedRunStorage } from '../model/storage.ts';
 import { RunLogLines } from './log-lines.ts';
 
-/** Time in ms after which a missing run counts as unknown. A new server process may need this long to find its run. */
+/**
+ * Time in ms after which a missing run counts as unknown. Until then, a new server process may still be searching for
+ * the run.
+ */
 const missingRunToleranceMs = 5_000;
 
 const createRejectedRollback =
@@ -196,7 +199,7 @@ export class PageStore {
     const answer = this.#told(await this.#reader.skipRelease(version));
     if (answer.kind === 'ok') return;
     if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    // The request failed. The next status shows whether the version is skipped.
+    // The request failed, but the server may have processed it: the next status shows whether the version is skipped.
     else this.requestStatusNow();
   }
 
@@ -205,7 +208,10 @@ export class PageStore {
     this.#changed();
   }
 
-  /** Requests the status to check that a start request whose response was lost has started no run. */
+  /**
+   * Resolves with true if a new status shows that no run has started. Called when the response to a start request was
+   * lost.
+   */
   async #hasNotStarted(): Promise<boolean> {
     const before = this.#state.watched?.id;
     const answer = await this.#readStatus(false);

@@ -12,7 +12,7 @@ export interface DialogContext {
   readonly t: TextsAndFormats;
   readonly local: DialogState;
   readonly press: (request: ButtonAction) => void;
-  /** Copies the text of the element before the pressed button. */
+  /** Copies the text of the element that precedes the pressed button. */
   readonly copy: (event: Event, id: string) => void;
   readonly set: (change: DialogState) => void;
   readonly settingsUrl: string | null;
@@ -39,7 +39,8 @@ export interface DialogState {
 }
 
 /**
- * A button with a different key gets a new node. Otherwise, Enter could press a button whose action has just changed.
+ * A button with a new key gets a new node. If it kept the focused node, Enter could press a button whose action has
+ * just changed.
  */
 export function renderUserAction(action: UserAction, context: DialogContext): VNodeChild {
   if ('note' in action) return h(action.isRight ? 'span.muted.end' : 'span.muted', action.note);

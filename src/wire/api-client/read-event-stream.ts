@@ -29,7 +29,7 @@ export async function* readEventStream(
   const decoder = new TextDecoder();
   const reader = stream.getReader();
   let rest = '';
-  /** Whether `rest` ends with a `\r`, which may be half of a line break. */
+  /** Whether `rest` ends with a `\r`, which may be the first half of a line break. */
   let isHalf = false;
   /** Number of characters in the complete lines of the current event. */
   let size = 0;
@@ -41,7 +41,7 @@ export async function* readEventStream(
       // An event without a final empty line is incomplete and ignored.
       if (done) return;
       const chunk = decoder.decode(value, { stream: true });
-      // Scans a long line only once, even if it arrives in many chunks.
+      // A chunk without a line break is only appended, so that a long line is not scanned again with each chunk.
       const lines = isHalf || /[\r\n]/.test(chunk) ? (rest + chunk).split(/\r\n|\n|\r(?!$)/) : [rest + chunk];
       rest = lines.pop() ?? '';
       isHalf = chunk === '' ? isHalf : chunk.endsWith('\r');

@@ -17,8 +17,8 @@ export type RequestResult<T> =
   /** Error response from the server. */
   | { kind: 'problem'; problem: Problem }
   /**
-   * Status 401 or a redirect to a login page. Browsers do not reveal `location`, the address of the page. If a proxy
-   * sent the 401, `inFront` is the login scheme from its `WWW-Authenticate` header; otherwise null.
+   * Status 401 or a redirect to a login page. `location` is the address of that page; browsers do not reveal it.
+   * `inFront` is the login scheme of a proxy that sent the 401; null if the server sent it.
    */
   | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
   | { kind: 'none'; why: NoResponseReason };
@@ -57,7 +57,7 @@ export async function findResponseFailure(
   return createNoResponseResult({ what: 'other', status, type });
 }
 
-/** Returns the login scheme of a proxy in front of the server, such as `Basic`. A 401 from the server has no scheme. */
+/** Returns the login scheme of a proxy in front of the server, such as `Basic`, from the header `WWW-Authenticate`. */
 const findProxyLoginScheme = ({ headers }: Response): string | null =>
   /^\s*(basic|digest|negotiate|ntlm)\b/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? null;
 

@@ -43,7 +43,7 @@ interface Following {
   /** Ends the generator without a further event. */
   signal: AbortSignal;
   timing?: Partial<FollowTiming>;
-  /** Id of the last event that the caller has received. By default, only new events are sent. */
+  /** Id of the last event that the caller has received: the server sends all later ones. Default: only new events. */
   after?: string;
 }
 
@@ -95,13 +95,14 @@ export async function* followRun(
         lastEventId = eventId ?? lastEventId;
         yield news;
         hasEnded ||= news.kind === 'run' && news.run.outcome !== null;
-        // A client that reconnects after the end of a run receives the result, the missed log lines, and the result
-        // again with an id that ends with `:end`.
+        // A client that reconnects after the end of a run receives first the result, then the missed log lines, and
+        // finally the result again, with an id that ends with `:end`.
         if (hasEnded && (eventId === null || eventId.endsWith(':end'))) return;
       }
     }
     if (hasEnded) return;
-    // Poll if a proxy buffers the stream, the server has no free stream, or the server streams no run or another run.
+    // Poll if a proxy buffers the stream, if the server has too many open streams, or if the stream is not about this
+    // run.
     if (polls || isHeld || isUnknown || isFull) {
       const found = await fetchRunById(reader, id, signal);
       if (signal.aborted) return;
@@ -146,7 +147,7 @@ async function* streamPieces(
   const opened = await reader.openEventStream(lastEventId, AbortSignal.any([signal, dead.signal]));
   if (signal.aborted) return;
   if (opened.kind !== 'ok') return yield unheard(opened);
-  // No more events follow because the run has finished, so the caller must fetch the outcome.
+  // The run has finished and no more events follow, so the caller must fetch the outcome.
   if (opened.value === null) return yield { held: 'silent' };
   let hasSpoken = false;
   let timer = setTimeout(() => dead.abort(), silence);
@@ -157,7 +158,7 @@ async function* streamPieces(
       hasSpoken = true;
       yield { news: toFollowEvent(event), eventId: event?.id ?? null };
     }
-    // The server was available until the stream ended, so an outage begins only now.
+    // The server was available as long as the stream was open, so an outage begins only now.
     if (hasSpoken) yield heard;
   } catch (cause) {
     if (signal.aborted) return;

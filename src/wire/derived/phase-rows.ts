@@ -12,7 +12,7 @@ interface PhaseRow {
   messageStates: readonly RunState[];
 }
 
-/** All phases in order. `saving` is shown only after a run has reached it. */
+/** All phases in order. The phase `saving` is shown only in a run that has reached it. */
 export const phaseRows: readonly PhaseRow[] = [
   {
     doing: 'preparing',
@@ -53,7 +53,9 @@ export const hasSavePhase = ({ state, steps }: Pick<Run, 'state' | 'steps'>): bo
 export const canProductBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && hasSavePhase({ state, steps }));
 
-/** An update cannot be cancelled once it has reached `recreate`, nor a rollback once its updater has been launched. */
+/**
+ * An update cannot be cancelled once it has reached `recreate`, nor can a rollback once its updater has been launched.
+ */
 export const isTooLateToCancel = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
   state === 'recreate' ||
   state === 'verify' ||

@@ -4,7 +4,7 @@ export type RollbackableRun = Run & { restorePoint: RestorePoint };
 
 /**
  * Returns the last run that changed the instance; null if that run was a rollback, has no restore point or was rolled
- * back automatically. Only the updater can tell whether a rollback is possible.
+ * back automatically. Only the updater can determine whether a rollback is possible.
  * @param past - runs, newest first
  */
 export function findRollbackableRun(past: readonly Run[]): RollbackableRun | null {

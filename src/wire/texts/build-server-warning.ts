@@ -1,6 +1,6 @@
 import type { BuildServer } from '../status.ts';
 
-/** Beginning of the warning about a build server, by which the warning is recognized. */
+/** Beginning of the warning about a build server. Such a warning is recognized by its beginning. */
 const warningStartOf = (name: string): string => `build server ${name} still runs `;
 
 export const formatBuildServerWarning = ({ name, version, command }: BuildServer): string =>

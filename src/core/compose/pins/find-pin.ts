@@ -185,9 +185,10 @@ interface EffectiveImage {
 }
 
 /**
- * Uses the image from the last `-f` file that sets one for the service, directly or in a file that it extends or
- * includes.
- * @throws UpdateError built-from-source, no-app; compose-invalid if such a file is missing or the service has no image
+ * Returns the image from the last `-f` file that sets an image for the service, either itself or through a file to
+ * which `extends` or `include` refers.
+ * @throws UpdateError built-from-source; no-app; compose-invalid if a file that may set the image is missing, or if the
+ * service has no image
  */
 function findEffectiveImage(files: ProjectFiles, service: string): EffectiveImage {
   const layers = listRootSources(files);

@@ -18,8 +18,8 @@ export interface PinUpdate {
 }
 
 /**
- * Plans minimal edits, only one for a location that several pins share. Checks them by parsing the edited texts: each
- * pin must have the requested version.
+ * Plans minimal edits. Pins that share a location are updated with a single edit. The edited texts are parsed again to
+ * check that each pin has the requested version.
  * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
 export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): TextEdit[] {
@@ -27,8 +27,7 @@ export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): 
   const unique = new Map<string, (typeof edits)[number]>();
   for (const candidate of edits) {
     const { edit, move } = candidate;
-    // The key contains the variable because two variables that are appended to a file have equal offsets but are
-    // separate edits.
+    // The key contains the variable, because edits that append two variables to one file have equal offsets.
     const place = `${edit.file}\n${edit.start}\n${edit.end}\n${edit.start === edit.end ? edit.variable : ''}`;
     const first = unique.get(place);
     if (first && first.edit.after !== edit.after) throw createConflictError(first.move.pin, move.pin);
@@ -61,8 +60,8 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): TextEdit
 function createRangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): TextEdit {
   const parts = splitIntoSourceSegments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
-  // If several variables form a tag, one with the digits and another with `v` or a variant, only the variable with the
-  // digits is edited.
+  // A tag may consist of several variables: one with the digits, and others with `v` or a variant. Only the variable
+  // with the digits is edited.
   const variables =
     written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {

@@ -35,7 +35,7 @@ export function findEnvFileSecrets(files: readonly TextFile[]): SecretText[] {
   return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => findLineSecrets(text))];
 }
 
-/** Returns paths of files that may contain secrets. `configFiles` includes the files in `label_file`. */
+/** Returns paths of files that may contain secrets. `configFiles` includes the files to which `label_file` refers. */
 export function listPossibleSecretFiles(
   files: ProjectFiles,
 ): Record<'envFiles' | 'secretFiles' | 'configFiles', string[]> {
@@ -74,8 +74,8 @@ export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; im
 };
 
 /**
- * Returns the values in env files and in `environment`, the contents of inline configs and secrets, and values after
- * names that look secret.
+ * Returns the values in env files and in `environment`, the contents of inline configs and secrets, and values whose
+ * names suggest a secret.
  */
 export function findProjectSecrets(files: ProjectFiles): SecretText[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
@@ -122,8 +122,8 @@ function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): Se
     const node = yaml.get(environment, key);
     const text = textOf(node);
     if (text === null) return [];
-    // The file's text of a value folded over several lines differs from the value that compose reads, so both are
-    // secrets.
+    // A value that is folded over several lines has line breaks in the file, but not in the value that compose reads.
+    // Both forms are therefore secrets.
     const [from = 0, to = 0] = node?.range ?? [];
     const source = layer.file.file.text.slice(from, to);
     return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];

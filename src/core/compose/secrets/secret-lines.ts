@@ -1,13 +1,13 @@
 // The functions in this file find secrets in the lines of any text (docs/contract.md 6.6).
 
-/** Text that must not be printed. A short text is masked only if `key` looks secret. */
+/** Text that must not be printed. A short text is masked only if `key` suggests a secret. */
 export interface SecretText {
   key: string;
   value: string;
 }
 
 const anywhere = /PASS|SECRET|TOKEN|CREDENTIAL/i;
-// KEY and AUTH only indicate a secret if they are whole words, unlike in KEYBOARD, MONKEY and AUTHOR.
+// KEY and AUTH suggest a secret only as whole words, not as parts of KEYBOARD, MONKEY or AUTHOR.
 const wholeWord = /(?:^|[_-])(?:KEY|AUTH)(?:[_-]|$)/i;
 
 export const isSecretKey = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
@@ -92,8 +92,8 @@ const option =
   /(?<![\w-])--?([\w-]+)["']?(?:\s*[=,]\s*|[\t ]+|[^\S\n]*\n\s*-\s+)("[^"]*"|'[^']*'|[^\s"',{}[\]]+)/g;
 
 /**
- * Returns values after names that look secret, in labels, build arguments, extensions, configs and command options.
- * Many are not passwords, so paths, options and values of fewer than 8 characters are left out.
+ * Returns values whose names suggest a secret, in labels, build arguments, extensions, configs and command options.
+ * Many of these values are not secret, so paths, options and values of fewer than 8 characters are left out.
  */
 export const findKeyedSecrets = (text: string): SecretText[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(

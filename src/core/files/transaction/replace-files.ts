@@ -57,9 +57,9 @@ interface TransactionOptions {
 }
 
 /**
- * Replaces files in one transaction. All new files are first written under temporary names with their final
- * permissions, so that a full disk or lost permissions are detected before anything changes. After a failure, the old
- * files are restored. When the promise resolves, all changes are on the disk.
+ * Replaces files in one transaction: if it fails, the old files are restored. All new files are first written under
+ * temporary names with their final permissions, so that a full disk or lost permissions are detected before anything
+ * changes. When the promise resolves, all changes are on the disk.
  * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; errors of `prepared`
  */
 export async function replaceFiles(

@@ -19,8 +19,8 @@ type Texts = ReadonlyMap<string, string>;
 
 /**
  * Restores every file that has not changed since the transaction, with the permissions of its replacement. Returns the
- * paths of the other files. A text in `texts` (keyed by path) is used if the file's backup is missing or damaged. An
- * interrupted call can be repeated, even by another process.
+ * paths of the other files. If a file's backup is missing or damaged, its text is taken from `texts` (keyed by path).
+ * An interrupted call can be repeated, even by another process.
  * @throws UpdateError files-not-restored after all other files have been restored
  */
 export async function restoreFiles(
@@ -84,9 +84,8 @@ async function prepareOldFile(
   } catch (error) {
     if (!intact || backup === null || !hasSamePermissions(await fs.readPermissions(backup), owner))
       throw error;
-    // A full disk has no space for a copy, so the backup itself, which has the same permissions, is renamed. If that
-    // fails, for example because the backup is on another file system, the original error is thrown, which is more
-    // helpful.
+    // A full disk has no space for a copy, so the backup itself is renamed. If that fails, for example because the
+    // backup is on another file system, the original error is thrown, which is more helpful.
     const take = () =>
       fs.rename(backup, real).catch(() => {
         throw error;

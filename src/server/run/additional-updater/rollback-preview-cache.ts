@@ -16,7 +16,7 @@ type RollbackPreview = { offer: RollbackOffer } | { reason: Reason } | null;
  */
 const previewCacheMs = 60_000;
 
-/** Caches the effects of a rollback, which the dry run of an updater reports. */
+/** Caches the effects of a rollback, which an updater determines in a dry run. */
 export class RollbackPreviewCache {
   readonly #context: ServerContext;
   #last: { of: string; answer: Promise<RollbackPreview>; endedAt: number } | null = null;

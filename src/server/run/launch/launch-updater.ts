@@ -76,7 +76,7 @@ async function startContainer(
   const id = await engine.createContainer(spec).catch(async (error) => {
     if (error instanceof EngineError && error.code === 'conflict') throw createLaunchConflictError(error);
     // The engine may have created the container even if its response was lost. Remove the container, because it must
-    // not be started later, while the queue is not paused.
+    // not be started later, when the queue is no longer paused.
     await removeUnstartedContainer(engine, spec);
     throw error;
   });
@@ -121,7 +121,7 @@ async function removeUnstartedContainer(engine: EngineApi, { name, Labels }: Con
     const isSame = found !== null && initialRunFactsOf(found).id === Labels?.[runIdLabel];
     if (isSame && !hasRun(found)) await engine.removeContainer(found.id, { force: true });
   } catch {
-    // If the engine fails, the removal is not retried.
+    // An engine failure is ignored: the removal is not retried.
   }
 }
 
@@ -187,7 +187,7 @@ export async function ensureUpdaterImage(
   }
 }
 
-/** Stops the prefetch. The update itself pulls the images that are still missing. */
+/** Stops the prefetch, because the update itself pulls the images that are still missing. */
 async function stopPrefetch({ engine, settings }: LaunchContext, home: Deployment): Promise<void> {
   if (settings.prefetch === false) return;
   const found = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, home));

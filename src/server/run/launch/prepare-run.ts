@@ -42,7 +42,7 @@ export async function prepareAndLaunchRun(
   const until = new Date(Date.now() + settings.idleMs).toISOString();
   for (let isPrepared = false; ; isPrepared = true) {
     if (plan.order.when === 'idle') await waitForJobs(record, { giveUpAt, until }, context);
-    // `beforeUpdate` is not called before a rollback, which saves the current data itself.
+    // `beforeUpdate` is not called before a rollback, because a rollback saves the current data itself.
     if (!isPrepared && plan.kind === 'update') await callBeforeUpdate(record, plan.to, context);
     signal.throwIfAborted();
     const containerId = await launchUpdater(record, plan, context, () => mayLaunch(plan, context));
@@ -97,7 +97,8 @@ async function callBeforeUpdate(
 ): Promise<void> {
   const { beforeUpdate, preparation, preparationMs, version } = settings;
   if (!beforeUpdate) return;
-  // Aborted when `beforeUpdate` finishes or the run is cancelled. Later messages from `beforeUpdate` are ignored.
+  // Aborted when `beforeUpdate` finishes or the run is cancelled, so that later messages from `beforeUpdate` are
+  // ignored.
   const over = new AbortController();
   record.setLaunchState('preparing', preparation ?? 'preparing the update');
   await sync();

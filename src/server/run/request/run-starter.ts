@@ -130,7 +130,8 @@ export class RunStarter {
     this.requireNotClosing();
     const unknown = await observations.waitUntilKnown();
     if (unknown) return { reason: unknown };
-    // The outcome of a run that has just finished may not be in the store yet, so wait for the first write attempt.
+    // The outcome of a run that has just finished may not be in the store yet, so wait for the first attempt to write
+    // it.
     if (!runs.isUnderWay) await runs.whenReleased;
     const observation = await observations.refresh();
     const reason = observations.findReasonAgainst(observation);

@@ -37,7 +37,7 @@ export async function followRunLog(
   for (; !closing.aborted; await sleepFor(timing.follow, closing, false)) {
     const container = await inspectIfReachable(engine, containerId);
     if (container === 'away') continue;
-    // The log is read after the inspection, so that it is complete if the container had already stopped.
+    // The log is read after the inspection: if the inspection found the container stopped, the log is complete.
     const isRead = container !== null && (await readLog(containerId, record, context, onLine));
     if (closing.aborted || container === null) break;
     const stopped = !isUp(container);

@@ -17,8 +17,8 @@ export type ResumeStep =
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; updater: FoundUpdater }
   /**
-   * The run was started manually, or its updater was restarted. `undone` is the run that a rollback undoes; null unless
-   * the rollback has restored the store, in which that run is then open again.
+   * The run was started manually, or its updater was restarted. After a rollback has restored the store, `undone` is
+   * the rolled-back run, which is open again in the restored store; otherwise null.
    */
   | { kind: 'adopt'; updater: FoundUpdater; undone: OpenRun | null }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }

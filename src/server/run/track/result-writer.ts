@@ -21,8 +21,8 @@ export class ResultWriter {
    * @throws ApplicationError
    */
   async openRun(): Promise<OpenRun | null> {
-    // If an outcome is written during the read, the read may still return the run as open, so also ignore the runs that
-    // were unwritten before the read.
+    // The read may return a run as open although its outcome is written at the same time, so runs that were unwritten
+    // before the read are ignored, too.
     const before = new Set(this.#unwritten);
     const open = await this.#context.ledger.read('run');
     return open === null || before.has(open.run.id) || this.isUnwritten(open.run.id) ? null : open;

@@ -22,7 +22,7 @@ import { ServerLiveness } from './server-liveness.ts';
 
 /** Tracks the instance's current run, even if another server has accepted the run (docs/contract.md 8.18). */
 export class RunController {
-  /** Start time of this server, in milliseconds since 1970. */
+  /** Start time of this server in milliseconds since 1970, for measuring the downtime. */
   bootedAt = Date.now();
   readonly #context: ServerContext;
   readonly #boots: ServerLiveness;
@@ -34,7 +34,7 @@ export class RunController {
   #session: RunSession | null = null;
   #freed: Promise<void> = Promise.resolve();
   #notified: Promise<void> = Promise.resolve();
-  /** Completion of the last queued reconciliation or start. Only one of them runs at a time. */
+  /** Completion of the last queued operation. Operations that reconcile or start a run are executed one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #isKnown = false;
 
@@ -58,7 +58,7 @@ export class RunController {
     return this.#session !== null;
   }
 
-  /** Whether this server has found out if a run was in progress when the server started. */
+  /** Whether it is known if a run was in progress when this server started. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
@@ -214,8 +214,8 @@ export class RunController {
       case 'follow': {
         const { open, updater } = step;
         if (updater.state !== 'ended') await hold.ensureState(true);
-        // Store the container id if the launching server stopped before it did so. Clear the stop time, so that the
-        // downtime is counted only once. Nothing depends on this write, so a failure is ignored.
+        // Store the container id if the launching server stopped before it could store the id. Clear the stop time, so
+        // that the downtime is counted only once. Nothing depends on this write, so a failure is ignored.
         if (open.updater === null || open.serverStoppedAt !== null) {
           const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
           await ledger.changeOpenRun(open.run.id, noteBegin).catch(ignoreResult);
@@ -312,7 +312,7 @@ export class RunController {
     this.#notified = written.then((isWritten) => (isWritten ? this.#notifier.notifyAll() : undefined));
   }
 
-  /** Deletes a run from the store without reporting an end, because the run was never started. */
+  /** Deletes a run from the store without reporting an outcome, because the run was never started. */
   async #drop(id: string): Promise<void> {
     await this.#ends.write(id, () => this.#context.ledger.changeOpenRun(id, () => null)).tried;
     await this.#free();
@@ -338,8 +338,8 @@ export class RunController {
   }
 
   /**
-   * Ends this server's record of a run that another server was preparing and that is no longer the current run: it has
-   * finished or was never started.
+   * Ends this server's record of a run that another server was preparing, if that run is no longer the current one
+   * because it has finished or was never started.
    * @param id - id of the current run; null if there is none
    * @throws ApplicationError
    */
@@ -362,8 +362,8 @@ export class RunController {
 const ignoreResult = () => {};
 
 /**
- * Sets the outcome of a run that was rolled back to `updated`. The actual outcome was lost when the rollback restored
- * the store, but only a run that changed the instance can be rolled back.
+ * Sets the outcome of a rolled-back run to `updated`. The actual outcome was lost when the rollback restored the store,
+ * but only a run that changed the instance can be rolled back.
  */
 function toRolledBackRun({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
   const record = new RunRecord(run);

@@ -53,8 +53,8 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record === null) return past;
     const { run, hasEnded } = record;
-    // Use this server's record, because the stored history may lack a run that has just ended, or contain only the
-    // earlier outcome of a run whose updater was restarted.
+    // Use this server's record: the stored history may lack a run that has just ended, or may contain an earlier
+    // outcome if the updater was restarted.
     if (!past.some(({ id }) => id === run.id)) return [run, ...past];
     return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
   }

@@ -32,8 +32,8 @@ export function findChangedMounts(
   const fresh = parseMountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = parseMountTable(tables[pid] ?? '');
-    // The container's own mounts. They may appear again below a mounted host directory that contains the engine's data
-    // directory.
+    // The container's own mounts are skipped. They may appear again in a mounted host directory if that directory
+    // contains the engine's data directory.
     const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
     const nested = besides.filter((path) => path !== destination && isWithin(path, destination));
     const inside = running.filter(
@@ -59,8 +59,8 @@ export function findChangedMounts(
 const isShare = ({ type, source }: MountTableEntry): boolean => /[/:]/.test(source) && type !== 'squashfs';
 
 /**
- * Whether two mounts have the same source. A file only needs to be in the same file system, because editors save by
- * replacing the file. FUSE file systems are compared by type and source, because each mount gets a new device number.
+ * Whether two mounts have the same source. For a file, the same file system is enough, because editors save a file by
+ * replacing it. FUSE file systems are compared by type and source, because each mount gets a new device number.
  */
 const hasSameSource = (now: MountTableEntry, next: MountTableEntry, isDirectory: boolean): boolean =>
   (now.root === next.root || !isDirectory) &&

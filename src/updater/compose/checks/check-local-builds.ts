@@ -33,8 +33,8 @@ export async function checkLocalBuilds(
 }
 
 /**
- * Returns `all` if the registry has all of a service's running images, and `none` if it lacks at least one. Null if it
- * does not report this for every image.
+ * Returns `none` if the registry lacks any of a service's running images, and `all` if it has them all. Null if neither
+ * is certain, because the registry did not report whether it has an image.
  */
 async function findPublishedImages(
   engine: Engine,

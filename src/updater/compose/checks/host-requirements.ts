@@ -62,7 +62,7 @@ function listPublishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
 
 /**
  * Removes the ports from a new container's `HostConfig` if the engine publishes none of the running container's ports,
- * as in a macvlan network.
+ * for example in a macvlan network.
  * @param published - the ports in the running container's `NetworkSettings`
  */
 export const removeUnpublishedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>

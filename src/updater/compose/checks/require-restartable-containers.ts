@@ -52,8 +52,8 @@ const tryPauseMs = 2_000;
 const unseen = { isFile: false, root: null, device: null, excluded: [] };
 
 /**
- * Checks whether every running container that the update will stop could be started again, both as it was created (for
- * a rollback) and as the files define it.
+ * Checks that every running container that the update will stop could be started again, both with its current settings,
+ * for a rollback, and with the settings in the files.
  * @throws UpdateError host-changed
  */
 export async function requireRestartableContainers(
@@ -104,8 +104,8 @@ export async function requireRestartableContainers(
 }
 
 /**
- * Returns a message for each stopped container whose namespace other containers share. A removed container is skipped,
- * because compose uses its replacement.
+ * Returns a message for each stopped container whose namespace other containers share. A removed container is not
+ * reported, because compose uses its replacement.
  */
 async function findStoppedProviders(
   engine: Engine,
@@ -203,8 +203,8 @@ async function tryStart(
       const isFinal = tries === maxTries || (fault?.status ?? 500) < 500;
       if (isFinal && fault !== null)
         return refusal(fault.message.replace(missingAddressPattern, 'the host does not have this address'));
-      // After a timeout, the host is considered the cause if the engine still responds or this was the last try. For
-      // example, an unavailable network share never responds.
+      // A timeout is treated as an error of the host if the engine still responds or this was the last try: a network
+      // share that is unavailable, for example, never responds.
       if (signal.aborted && (isFinal || (await engine.isResponding()))) return refusal(timeoutMessage);
       if (isFinal) throw error;
       await sleepFor(tryPauseMs, engine.aborted);

@@ -39,9 +39,9 @@ export const awaitIdleProject = (
   });
 
 /**
- * Waits until no concurrent compose command is replacing containers of the services in `rules`. The caller must not
- * remove a container that such a command has created: the command may have removed the old container already, and the
- * service would have none.
+ * Waits until no concurrent compose command is replacing containers of the services in `rules`. Removing a container
+ * that such a command has created could leave the service without any, because the command may already have removed the
+ * old container.
  * @param first - the current list of containers, used instead of a first poll
  * @throws UpdateError compose-busy after two minutes
  */

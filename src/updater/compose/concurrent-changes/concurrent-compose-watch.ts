@@ -25,8 +25,8 @@ type ComposePollResult =
 export interface ConcurrentComposeRules {
   services: ReadonlySet<string>;
   /**
-   * Whether to ignore a container because no command will start or rename it. True if the updater left it unstarted, or
-   * if an earlier poll showed that it was abandoned.
+   * Whether to ignore a container because no command will start or rename it. True if the updater created the container
+   * without starting it, or if an earlier poll showed that the container was abandoned.
    */
   ignores?: (container: Container) => boolean;
 }
@@ -75,8 +75,8 @@ export class ConcurrentComposeWatch {
       return false;
     }
     if (waitsFor.length > 0 && others.some(({ health }) => health === 'starting')) return false;
-    // Compose waits for a predecessor's grace period only while the predecessor is up. Once it has stopped, compose
-    // continues at once.
+    // Compose waits for a predecessor's grace period only while the predecessor is up, and continues as soon as it has
+    // stopped.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
     return now - seen.since >= graceMs + maxComposeStepIntervalMs;
   }

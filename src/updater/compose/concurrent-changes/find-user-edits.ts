@@ -6,8 +6,8 @@ import type { UserEdits } from '../../run/log/outcome-details.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 
 /**
- * Finds files that a user has edited since this run wrote them. Null if there are none, or if the next `up` would still
- * use the same images as this run.
+ * Finds files that a user has edited since this run wrote them. Null if there are none, or if the next `up` would
+ * nevertheless use the same images as this run.
  */
 export async function findUserEdits(engine: Engine, data: JournalData): Promise<UserEdits | null> {
   const { files, changeover } = data;

@@ -26,9 +26,9 @@ interface PrivilegeSources {
 }
 
 /**
- * Checks that a container snapshot from the disk grants no more privileges on the host than the restored compose files
- * do, or than another container of the service has. The files' privileges are read from the request that compose would
- * send to create the container.
+ * Checks that a container snapshot from the disk grants no privileges on the host beyond those of the restored compose
+ * files, or those of another container of the service. The privileges in the files are read from the request that
+ * compose would send to create the container.
  * @throws UpdateError containers-not-restored
  */
 export async function checkSnapshotPrivileges(
@@ -91,7 +91,9 @@ function addDefinitionDefaults(
   };
 }
 
-/** Creates the rules for mounts: a path or volume that this definition does not mount counts as a gained privilege. */
+/**
+ * Creates the rules for mounts. A path or volume that the given definition does not mount counts as a gained privilege.
+ */
 const createMountRules = ({ hostConfig }: ContainerDefinition) => {
   const text = JSON.stringify([hostConfig.Binds, hostConfig.Mounts]);
   return {

@@ -21,7 +21,7 @@ import { createDataContext } from './stop-data-services.ts';
 
 const startDeadlineMs = 900_000;
 const exitCheckDelayMs = 1_000;
-/** Pause in ms between two port checks. Each check requires a helper container. */
+/** Pause in ms between two port checks. Not shorter, because each check creates a helper container. */
 const portsPauseMs = 1_000;
 /**
  * Maximum number of attempts to start a data service. An attempt fails if another process replaces the container while
@@ -218,7 +218,7 @@ export async function recreateMissingNetworks(
   const before = await ids();
   const scale = new Map([[service, 1]]);
   await new Compose(engine, project).up(scale, { start: false, deadlineMs: startDeadlineMs });
-  // Besides the networks, compose creates containers from the files. These are removed, because the caller recreates
+  // Compose creates not only the networks but also containers. The containers are removed, because the caller recreates
   // the old container from its snapshot.
   const created = (await ids()).filter((id) => !before.includes(id));
   await engine.removeContainers(created);

@@ -40,8 +40,8 @@ export async function listContainersInNamespaces(
 }
 
 /**
- * Returns the containers to stop that are up, in groups in this order: workers, app, containers in the namespaces of
- * data services, and each data service in reverse start order.
+ * Returns the running containers to stop, in groups: the workers, the app, the containers in the namespaces of data
+ * services, and then each data service in reverse start order.
  */
 export async function listContainersInStopOrder(
   engine: Engine,

@@ -55,7 +55,7 @@ const removeSwarmAddress = (endpoint: Json): Json =>
     ? { ...endpoint, IPAMConfig: null }
     : endpoint;
 
-/** Sources of a new container's settings that are not in compose's create request. */
+/** Sources of the settings that a new container has in addition to those in compose's create request. */
 export interface PlannedDefinitionSources {
   /** `Config` of the image; null if the image is no longer on this machine. */
   imageConfig: Json | null;
@@ -66,7 +66,8 @@ export interface PlannedDefinitionSources {
 
 /**
  * Computes the definition that the engine would create from the body of `POST /containers/create`, the image's
- * settings, and the engine's defaults. If the running container's value may be a default, it is treated as the default.
+ * settings, and the engine's defaults. If a default is unknown, the running container's value is used, so that it does
+ * not count as a difference.
  */
 export function buildPlannedDefinition(
   { name, body }: Pick<ContainerCreateRequest, 'name' | 'body'>,

@@ -14,8 +14,8 @@ import {
 import { inlineConfigSection, type ServiceSettingPath, type VariableResolver } from './setting-texts.ts';
 
 /**
- * A running container's definition, and its definition after recreation. If the image is gone, `next` contains only
- * settings that grant privileges.
+ * A running container's definition, and the definition it would have after being recreated. If the image is gone,
+ * `next` contains only settings that grant privileges.
  */
 interface ReplacedContainer {
   now: DriftDefinition;
@@ -36,7 +36,10 @@ export type DriftChange = { service: string } & (
   | { kind: 'difference'; difference: DefinitionDifference }
   | { kind: 'gain'; right: HostPrivilege }
   | { kind: 'image'; image: ImageMismatch }
-  /** Compose would start the service without this config or secret, because no file sets its environment variable. */
+  /**
+   * Compose would start the service without this config or secret, because no file sets the environment variable that
+   * contains its value.
+   */
   | { kind: 'unset'; of: 'configs' | 'secrets'; source: string; variable: string }
   | ({ kind: 'copy' } & EditedFileCopy)
 );
@@ -47,7 +50,7 @@ export type DriftChange = { service: string } & (
  */
 export type ChangeWithSettingTexts = readonly [change: DriftChange, texts: readonly string[]];
 
-/** A container's image reference, and the different reference of its service in the files. */
+/** A container's image reference, and the reference in the files, which differs from it. */
 export interface ImageMismatch {
   running: string;
   inFiles: string;

@@ -5,10 +5,10 @@ import type { Log } from '../../run/log/run-log.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Checks whether networks or volumes were edited in the files after their creation (docs/contract.md 4.7). Compose
- * would disconnect the containers from an edited network, even if only a dependency uses it, and would then fail to
- * remove the network if other containers still use it.
- * @throws UpdateError network-edited, which no option accepts
+ * Warns about volumes, and rejects networks, that were edited in the files after their creation (docs/contract.md 4.7).
+ * Compose would disconnect the containers from an edited network, even if only a dependency uses it, and would then
+ * fail to remove the network if other containers still use it.
+ * @throws UpdateError network-edited, even if drift is accepted
  */
 export function checkNetworkAndVolumeDrift(installation: Installation, log: Pick<Log, 'warn'>): void {
   const { removedNetworks, editedVolumes, containers, model } = installation;

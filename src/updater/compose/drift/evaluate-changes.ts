@@ -19,8 +19,8 @@ import {
 /** Advice for the user on how to prevent a loss. */
 type Remedy =
   /**
-   * Set variables in an env file. If `hasDefault` is true, an edited default may have caused the change instead. `line`
-   * is the exact line to add, if known.
+   * Set variables in an env file. If `hasDefault` is true, the cause may instead be an edited default, not an unset
+   * variable. `line` is the exact line to add, if known.
    */
   | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
   | { kind: 'home' }
@@ -53,8 +53,8 @@ interface ChangeOrigin {
 }
 
 /**
- * Classifies the changes (docs/contract.md 4.2, 4.9). At the same place in the files, a loss takes precedence over a
- * gained privilege, and a gained privilege over an edit that causes no loss.
+ * Classifies the changes (docs/contract.md 4.2, 4.9). If the same place in the files causes several changes, a loss
+ * takes precedence over a gained privilege, and a gained privilege over an edit that causes no loss.
  */
 export function evaluateDriftChanges(
   changes: readonly ChangeWithSettingTexts[],
@@ -287,7 +287,7 @@ export function evaluateImageMismatch(
 
 /**
  * Whether the files specify a newer release than the running image. If so, the user may have edited the default, and
- * `up` would apply the edit. With a floating tag or an older release, `up` would install an image that the user did not
+ * `up` would apply this edit. For a floating tag or an older release, `up` would install an image that the user did not
  * request.
  */
 function isNewerInFiles(inFiles: string, running: string): boolean {
@@ -298,8 +298,8 @@ function isNewerInFiles(inFiles: string, running: string): boolean {
 }
 
 /**
- * Returns the env file line, such as `TAG=v1.0.0`, with which the files would specify the running image. Empty if no
- * value of the variable has that effect.
+ * Returns the env file line, such as `TAG=v1.0.0`, that makes the files specify the running image. Empty if no value of
+ * the variable does.
  */
 function findVariableLines(
   variable: string,

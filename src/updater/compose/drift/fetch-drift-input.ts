@@ -1,6 +1,6 @@
 import { findNamespaceContainer, namespaceModeKeys } from '../../../engine/objects/container.ts';
-// Collects the facts for drift detection that the dry run of `up` (`dry-run.ts`) does not provide, from the engine, the
-// files and compose. `evaluate-changes.ts` evaluates them.
+// Collects facts for drift detection from the engine, the files and compose: those that the dry run of `up`
+// (`dry-run.ts`) does not provide. `evaluate-changes.ts` evaluates them.
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -79,8 +79,8 @@ export async function fetchDriftInput(
     if (planned === undefined)
       return { now, next: buildModelDefinition(model, name, String(now.config.User)) };
     const used = imagesInUse.get(String(each.Image));
-    // For a multi-platform image, the engine returns the configuration for its own platform. This configuration does
-    // not apply to a container with a different platform.
+    // For a multi-platform image, the engine returns only the configuration for its own platform, so a container with a
+    // different platform has no known configuration.
     const runs = toContainer(each).platform;
     const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
     return {
@@ -93,8 +93,8 @@ export async function fetchDriftInput(
 }
 
 /**
- * Fetches the facts that determine privileges in addition to the definitions, such as the options of existing volumes:
- * a volume keeps them, whatever the model specifies.
+ * Fetches facts that affect privileges but are not in the definitions. One example is the options of an existing
+ * volume, which stay the same even if the model specifies different options.
  * @throws UpdateError engine-unavailable
  */
 export async function fetchPrivilegeContext(
@@ -156,8 +156,8 @@ async function findOtherImages(
 }
 
 /**
- * Finds the configs and secrets whose copy in the container is missing or differs. Those that were removed from the
- * files are not found, because a container does not record which of its files are copies.
+ * Finds the configs and secrets whose copy in the container is missing or differs. Configs and secrets that were
+ * removed from the files are not found, because a container does not record which of its files are copies.
  */
 async function findEditedCopies(
   engine: Engine,

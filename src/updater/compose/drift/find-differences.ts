@@ -218,14 +218,14 @@ function endpoints(
 }
 
 /**
- * Removes the replica number from the name of a container or link. Compose requests additional links with this number,
- * which are not in the files.
+ * Removes the replica number from the name of a container or link. Compose also requests links that have this number
+ * and are not in the files.
  */
 export const removeContainerNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
 
 export const removeTrailingSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
-/** A mount without its target. The values of the `volumes` section are such mounts as JSON. */
+/** A mount without its target. The `volumes` section contains each mount in this form, as JSON. */
 export interface DefinitionMount {
   type: string;
   /** Host path or volume name; empty for an anonymous volume, whose data compose carries over. */
@@ -329,7 +329,7 @@ function dropNetworkDifferences(differences: readonly DefinitionDifference[]): D
   return differences.filter(({ section, item }) => !networkSections.has(section) || !others.has(item));
 }
 
-/** Drops the differences between a published port range and the port that was chosen from it. */
+/** Drops the difference between a published port range and the port that was chosen from the range. */
 function dropChosenPortDifferences(differences: readonly DefinitionDifference[]): DefinitionDifference[] {
   const ports = differences.filter(({ section }) => section === 'ports');
   const chosen = new Set<DefinitionDifference>();

@@ -10,7 +10,7 @@
 // refused unless drift is accepted; all other differences are warnings. The texts in the files (setting-texts.ts) show
 // which variables only a shell can have set.
 //
-// Networks and volumes are checked by means of the requests that compose would send (docs/contract.md 4.7), because
+// The recorded requests also show which networks and volumes were edited (docs/contract.md 4.7). This matters because
 // compose would remove an edited network.
 //
 // Not checked: containers that are not updated, and changes made by programs inside containers.
@@ -79,7 +79,7 @@ export async function checkDrift(
 }
 
 /**
- * Creates a function that resolves the variables that the files set, and the project name, which compose itself sets.
+ * Creates a function that resolves the variables that the files set, and `COMPOSE_PROJECT_NAME`, which compose sets.
  */
 function createFileVariableLookup({ files, project }: Installation): VariableResolver {
   const variables = createVariableLookup(listEnvFiles(files));

@@ -25,8 +25,8 @@ export function requireProviderVariables(
     const providers = needed.filter((name) => model.services[name]?.provider !== undefined);
     const hasPrefix = providers.some((name) => item.startsWith(`${name.toUpperCase()}_`));
     const isProvided = hasPrefix && next === null;
-    // Even a variable without the provider's prefix may come from the provider, because providers can set any variable
-    // and override those in the files.
+    // Even a variable without the provider's prefix may come from the provider, because a provider can set any
+    // variable, including variables that the files set.
     const mayBe = !accepted && (hasPrefix || (next === null && texts.length === 0));
     if (running === null || providers.length === 0 || !(isProvided || mayBe)) return [];
     const by = `${change.service}: provider ${joinWithAnd(providers)} ${isProvided ? 'sets' : 'may set'}`;

@@ -21,7 +21,7 @@ const sectionKeys: Readonly<Record<string, readonly string[]>> = {
 const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation', 'pids_limit'];
 
 /**
- * Returns the texts in the files that determine a service's item, with unresolved variables.
+ * Returns the texts in the files that determine one setting of a service, with unresolved variables.
  * @param written - the output of `docker compose config --no-interpolate`
  */
 export function findServiceSettingTexts(
@@ -38,7 +38,7 @@ export function findServiceSettingTexts(
   const sections = [...(sectionKeys[section] ?? [section]), ...deploy].map((name) => own[name]);
   const bare = section === 'environment' ? formatPassedThrough : () => '';
   const found = sections.flatMap((value) => textsOfItem(value, item, bare));
-  // The top level of the file may set a different name for a network in the engine.
+  // The top level of the file may give the network a different name in the engine.
   if (section === 'networks') found.push(...listTexts(whole.networks));
   if (section === 'volumes') found.push(...listVolumeTexts(whole, own, item));
   return found;
@@ -127,8 +127,8 @@ function listTexts(value: unknown): string[] {
 export type VariableResolver = (name: string) => string | null;
 
 /**
- * Resolves a text as compose does, and lists all its variables, even optional ones, that no file sets. The resolved
- * text is null if compose would reject the text.
+ * Resolves a text as compose does, and lists the variables in the text that no file sets, including optional ones. The
+ * resolved text is null if compose would reject the text.
  */
 export function resolveSettingText(
   text: string,

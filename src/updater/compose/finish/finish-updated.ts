@@ -40,8 +40,8 @@ export async function finishUpdatedRun(
   log.enterPhase('done');
   const { dumpFirst = [] } = words;
   for (const warning of dumpFirst) log.warn(warning);
-  // When compose starts a service, it also recreates the service's dependencies. `--no-deps` prevents this for a
-  // database that must be dumped first.
+  // Without `--no-deps`, compose would also recreate the dependencies of the service, even a database that must be
+  // dumped first.
   const up = (names: readonly string[]) =>
     formatUpCommand(project, dumpFirst.length > 0 ? ['--no-deps', ...names] : names);
   for (const name of words.alsoMoved) {
@@ -80,7 +80,10 @@ export async function finishUpdatedRun(
   return logUpdatedOutcome(replacement, { from, to, images }, { reached, next: `; ${next}` });
 }
 
-/** Waits for the hashes, because a rollback cannot use a restore point without them. */
+/**
+ * Waits until the hashes of the restore point have been computed, because a rollback cannot use a restore point without
+ * hashes.
+ */
 async function completeHashes(work: ReplacementContext, record: RestorePointRecord | null): Promise<void> {
   try {
     const hashed: Promise<unknown> = record

@@ -3,8 +3,8 @@ import { formatHealthCheckOutput } from '../../../engine/objects/health-check.ts
 import { formatCount, formatSeconds } from '../../run/log/format-values.ts';
 
 /**
- * A container without a health check counts as healthy after this time in ms without a restart. The app gets more time,
- * because it may take longer to discover that it cannot run.
+ * Time in ms without a restart after which a container without a health check counts as healthy. The app gets more
+ * time, because it may take longer to discover that it cannot run.
  */
 const steadyMs = 5_000;
 const appSteadyMs = 15_000;
@@ -25,7 +25,7 @@ export interface WatchedService {
   /** Number of existing containers; `needs` is the required number. */
   has: number;
   needs: number;
-  /** Whether the containers run to completion, and count as healthy once they have exited with code 0. */
+  /** Whether the containers run to completion: they count as healthy once they have exited with code 0. */
   isToEnd?: boolean;
 }
 
@@ -48,7 +48,10 @@ export interface HealthRules {
 export interface HealthReport {
   service: string;
   summary: string;
-  /** Why the service's health check proves nothing; null if it passed, or if there is no health check. */
+  /**
+   * Why the service's health check does not show whether the service is healthy; null if the check passed, or if there
+   * is none.
+   */
   doubt: string | null;
 }
 
@@ -162,7 +165,10 @@ export class HealthEvaluator {
     return this.#showsNothing(container) === null ? base : Math.max(base, seen + appSteadyMs);
   }
 
-  /** Returns why the health check cannot verify the container; null in all other cases. */
+  /**
+   * Returns why the health check does not show whether the container is healthy; null if the check passed or failed, or
+   * if there is none.
+   */
   #doubt(container: Container, now: number): string | null {
     const { health, healthCheck, restartCount } = container;
     const isOverdue = restartCount < maxRestarts && now > this.#limitOf(container);

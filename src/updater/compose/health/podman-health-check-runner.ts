@@ -3,7 +3,7 @@ import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-erro
 import type { Container } from '../../../engine/objects/container.ts';
 import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 
-/** Time in ms after the start of a container within which systemd runs the first check, if there is a systemd. */
+/** Time in ms after the start of a container within which systemd, if the host has it, runs the first check. */
 const firstMs = 10_000;
 
 /**

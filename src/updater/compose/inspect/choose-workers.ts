@@ -46,7 +46,8 @@ export async function addLabeledWorkers(context: RunContext, project: string): P
 }
 
 /**
- * Returns the workers labeled in compose's model. If a worker is not in the model, the labels of its containers count.
+ * Returns the workers labeled in compose's model. For a worker that is not in the model, the labels of its containers
+ * are used.
  */
 export function workersOf({ services }: ComposeModel, options: UpdateOptions): readonly string[] {
   if (options.servicesNamed) return options.workers;

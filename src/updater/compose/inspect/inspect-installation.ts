@@ -72,8 +72,8 @@ export async function inspectInstallation(
 }
 
 /**
- * Switches to compose's default files if a file in the labels was renamed or deleted after the last `up`. Compose
- * updates the file names in a label only when it recreates the container. Drift detection later compares the contents.
+ * Switches to compose's default files if a file that the labels list was renamed or deleted after the last `up`,
+ * because compose updates the labels only when it recreates the container. Drift detection later compares the contents.
  * @throws UpdateError compose-invalid
  */
 async function withCurrentFiles(
@@ -190,8 +190,8 @@ async function inspectProject(
     prefix: findVersionPrefix(pinnedApp.pin, app.containers, product),
   };
   onRead(read);
-  // Since compose 5, the model does not contain the values of env files. The requests of the dry run do, so these
-  // values are masked here.
+  // Since compose 5, the model does not contain the values of env files. The values are masked only here, because the
+  // requests of the dry run contain them.
   const answer = await asking;
   log.addMaskRules(() => buildRequestMaskRules(answer.requests.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
@@ -220,7 +220,8 @@ async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles
 }
 
 /**
- * An installation is generated if `compose.yaml`, or else its only compose file `compose.cluster.yaml`, has the marker.
+ * An installation is generated if its `compose.yaml` has the marker, or if `compose.cluster.yaml` is its only compose
+ * file and has the marker.
  */
 function kindOf(
   { directory }: ComposeProject,

@@ -71,7 +71,7 @@ export interface ContainerCreateRequest {
 /** Requests that `docker compose up` would send, their effects, and the images in use. */
 export interface DryRunResult {
   /**
-   * Requests, keyed by service. A service is missing if it has no container, or if none of the replaced services has a
+   * Requests, keyed by service. A service has none if it has no container, or if none of the replaced services has a
    * local image.
    */
   requests: Map<string, ContainerCreateRequest>;
@@ -104,8 +104,8 @@ export const replacedServicesOf = (installation: Installation): InstalledService
 ];
 
 /**
- * Returns the paths of the compose files and env files. They do not count as data, because the update itself restores
- * them.
+ * Returns the paths of the compose files and env files. These files do not count as data, because a rollback restores
+ * them in any case.
  */
 export const composeAndEnvPathsOf = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,

@@ -59,10 +59,7 @@ export function logInstallation(installation: Installation, log: Log): void {
   if (followers.length > 1) log.info(`${shared} share a namespace with ${names} and will also be recreated`);
 }
 
-/**
- * Logs the number of a service's containers if there are several, and which of them stay stopped.
- * @param left - the stopped containers, which stay stopped
- */
+/** Logs the number of a service's containers if there are several, and the containers that stay stopped. */
 function describeReplicas(
   { name, containers }: InstalledService,
   left: readonly Container[],

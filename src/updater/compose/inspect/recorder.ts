@@ -1,5 +1,5 @@
-// To determine what `up` would do, compose uses the recorder's socket instead of the engine's. The recorder forwards
-// requests that only read, and records all other requests without forwarding them.
+// To determine what `up` would do, compose is connected to the recorder's socket instead of the engine's. The recorder
+// forwards requests that only read. It records all other requests, and does not forward them.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';

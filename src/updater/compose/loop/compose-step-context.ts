@@ -64,7 +64,7 @@ export interface ComposeRunOptions {
 export class ComposeStepContext {
   /** Context for steps that a signal, such as SIGTERM, may interrupt. */
   readonly context: JournaledContext;
-  /** Context for steps that no signal may interrupt, because containers of both versions would remain. */
+  /** Context for steps that no signal may interrupt: an interrupted step would leave containers of both versions. */
   readonly lasting: JournaledContext;
   readonly journal: Journal;
   readonly #preparation: UpdatePreparation | null;
@@ -149,8 +149,7 @@ export class ComposeStepContext {
     this.#seen = seen;
     this.#starts.record(found.containers, startedAt);
     const { state, started, changeover } = this.journal.data;
-    // The start of the new version is recorded in the journal, because the container that shows it may be removed
-    // later.
+    // The start of the new version is recorded in the journal, because the started container may be removed later.
     const isNews = changeover !== null && !started && hasNewVersionStarted(changeover, found.containers);
     if (isNews && isReplacing(state) && rollbackOf(state) === null)
       await this.journal.tryWrite({ started: true });
@@ -164,8 +163,8 @@ export class ComposeStepContext {
   }
 
   /**
-   * Whether another process started a different version before this run replaced any container. If so, the old version
-   * must not be started again.
+   * Whether another process started the new version before this run replaced any container. If so, the old version must
+   * not be started again.
    */
   get isOvertaken(): boolean {
     return this.memory.done.has('leave-new-version');
@@ -231,7 +230,10 @@ export class ComposeStepContext {
     this.#watch ??= watchContainerStops(this.lasting.engine, ids);
   }
 
-  /** Returns the stops that are still in progress. The engine reports a container as running until it exits. */
+  /**
+   * Returns the stops that are still in progress, which the container list does not show: the engine reports a
+   * container as running until it exits.
+   */
   pendingStops(): KnownStopRequests {
     return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };
   }

@@ -29,7 +29,7 @@ export function decideRollback(work: ComposeStepContext, error: unknown): Promis
     : chooseRollbackBeforeReplacing(work, error);
 }
 
-/** No container has been replaced yet, so no new container should be running. */
+/** Called before any container has been replaced, so no container of the new version should be running. */
 async function chooseRollbackBeforeReplacing(
   work: ComposeStepContext,
   cause: unknown,
@@ -42,8 +42,8 @@ async function chooseRollbackBeforeReplacing(
   const failure = isThere && !options.noRollback ? toUncancelledError(error) : null;
   if (failure instanceof UpdateError && (await isNewVersionOnSavedData(lasting)))
     return beginDataRollback(lasting, { error: failure, record: null });
-  // A signal has cancelled the run, and the engine no longer responds because it is shutting down. The engine will
-  // start this container again, so the run counts as interrupted.
+  // A signal has cancelled the run, and the engine does not respond because it is shutting down. It will start this
+  // container again, so the run counts as interrupted.
   if (error instanceof CancelledError && !isThere) throw new InterruptedError();
   // If the engine does not respond, no outcome is recorded, so that this container begins the update again once it is
   // restarted.
@@ -55,7 +55,10 @@ async function chooseRollbackBeforeReplacing(
   return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
 }
 
-/** Containers may have been replaced. If one of the new version has started, a rollback requires the restore point. */
+/**
+ * Called when containers may already have been replaced. If a container of the new version has started, a rollback
+ * requires the restore point.
+ */
 async function chooseRollbackAfterReplacing(
   work: ComposeStepContext,
   error: unknown,
@@ -142,7 +145,8 @@ const toSaveFailedError = (error: unknown): unknown =>
     : error;
 
 /**
- * Converts a cancellation to the failure that is rolled back if another version was started after the data was saved.
+ * Converts a cancellation to an error that causes a rollback. Used if another version was started after the data was
+ * saved.
  */
 const toUncancelledError = (error: unknown): unknown =>
   error instanceof CancelledError

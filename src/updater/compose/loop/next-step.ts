@@ -40,8 +40,8 @@ type RollbackStep =
   /** Restores the containers again, because another process removed old containers during the rollback. */
   | { kind: 'restore-removed'; names: readonly string[]; failure: unknown }
   /**
-   * Leaves a different version running, because it was started before this run replaced any container. The old version
-   * must not use that version's data.
+   * Leaves the new version running if it was started before this run replaced any container: the old version must not
+   * use data that the new version may have changed.
    */
   | { kind: 'leave-new-version' }
   | { kind: 'end-restore-point' };

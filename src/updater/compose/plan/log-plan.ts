@@ -41,8 +41,8 @@ export function logPlan(plan: ProjectUpdatePlan, log: Log): void {
 }
 
 /**
- * Reminds the user that a new major or minor version may come with a new compose file, which the update does not
- * install. Logged only if services are specified, because the product is then usually a third-party product.
+ * Reminds the user that a new major or minor version may require a new compose file, which the update does not install.
+ * Logged only if the user specified services, because the product is then usually a third-party product.
  */
 export function logComposeFileReminder(
   { installation, from, to }: Pick<ProjectUpdatePlan, 'installation' | 'from' | 'to'>,

@@ -26,8 +26,8 @@ export function findMissingDependencies(installation: Installation, { services }
 }
 
 /**
- * Describes how a new service of the release is started. `isSeparate` is true if its image is from a different
- * publisher and it mounts nothing that another service already mounts.
+ * Describes how a new service of the release is started. `isSeparate` is true if the service has an image from a
+ * different publisher, and mounts nothing that another service already mounts.
  */
 export function describeNewService(
   name: string,
@@ -46,9 +46,10 @@ export function describeNewService(
 }
 
 /**
- * If the user wrote the compose file, rejects an update of a service that depends on a service that was never started,
- * because the user decides when to start it. Ignores services that run to completion, whose containers may have been
- * removed, and projects started with `up --no-deps`, in which no dependency has a container.
+ * Rejects an update of services that depend on a service without a container, unless the installation is generated: the
+ * user decides when to start this service. Services that run to completion are ignored, because their containers may
+ * have been removed. Projects without a container for any dependency are also ignored: they were started with `up
+ * --no-deps`.
  * @throws UpdateError missing-service
  */
 export function requireExistingDependencies(installation: Installation): void {

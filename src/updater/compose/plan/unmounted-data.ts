@@ -1,6 +1,6 @@
 // Data that would be missing from the new container of a service (docs/contract.md 4.12). Compose reuses the old
-// container's unnamed volumes only at paths that the files mount, or that the new image declares with exactly the same
-// spelling.
+// container's anonymous volumes only at paths that the files mount, or that the new image declares with exactly the
+// same spelling.
 
 import { join, relative } from 'node:path';
 import { stringify } from 'yaml';
@@ -29,8 +29,8 @@ export interface UnmountedData {
 }
 
 /**
- * Finds data that a service would lose in a new container of this image. Unnamed volumes in the result may turn out to
- * be empty.
+ * Finds data that a service would lose in a new container of this image. Anonymous volumes in the result may turn out
+ * to be empty.
  */
 export function findUnmountedData(plan: PreparedPlan, service: string, image: Image): UnmountedData[] {
   const { containers, outsideContainers: outside, imagesInUse, project } = plan.installation;
@@ -86,7 +86,7 @@ export function describeUnmountedData(left: UnmountedData, reference: string): s
 /**
  * Returns lines for a compose file that mount the data at its old path and at each new path.
  * @param existing - the new paths that exist in the old container, such as `app:/data/files`. If such a path is below
- * the old path, only the matching part of the data is mounted there.
+ * the old path, it is a part of the data, and only this part is mounted there.
  */
 export function formatMountLines(
   left: readonly UnmountedData[],

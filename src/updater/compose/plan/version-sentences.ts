@@ -7,8 +7,8 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { PreparedPlan, ProjectUpdatePlan } from './prepared-plan.ts';
 
 /**
- * Returns the version before the update. If the old and the new image have the same version label, the label cannot be
- * right for both, so the tag is returned.
+ * Returns the version before the update, or the tag if the old and the new image have the same version label, because
+ * the label cannot be right for both images.
  */
 export const previousVersionNameOf = (plan: PreparedPlan): string =>
   hasStaleVersionLabel(plan) ? plan.app.pin.tag.text : plan.from;

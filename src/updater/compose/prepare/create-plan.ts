@@ -19,8 +19,8 @@ import { findNewSettings } from './find-new-settings.ts';
 import { requestPlannedModel } from './prepare-plan.ts';
 
 /**
- * Creates, checks and logs the plan before the pull. `early` in the result is compose's model of the new files, which
- * is requested while the checks are running.
+ * Creates, checks and logs the plan before the pull. The result contains compose's model of the new files as the
+ * promise `early`: the model is requested while the checks are running.
  */
 export async function createPlan(
   context: RunContext,

@@ -9,9 +9,8 @@ import { type PullLog, pullImages } from './pull-images.ts';
 type References = ReadonlyMap<string, string>;
 
 /**
- * Pull that runs in the background, during the dry run of `up` and other checks. It is cancelled if the update is
- * refused, and starts only if none of its images is local, so no tag has to be recorded or restored (docs/contract.md
- * 2.8).
+ * Pulls images in the background, during the dry run of `up` and other checks. Starts only if none of the images is
+ * local, because then no tag has to be recorded or restored (docs/contract.md 2.8).
  */
 export class BackgroundPull {
   readonly #context: RunContext;
@@ -55,8 +54,8 @@ export class BackgroundPull {
   }
 
   /**
-   * Waits until the wanted images are pulled, and logs the progress. Returns false if no background pull was started,
-   * or if it has other images and is therefore cancelled.
+   * Waits until the wanted images are pulled, and logs the progress. Returns false if no background pull was started.
+   * If the background pull is for other images, cancels it and returns false.
    * @param wanted - references, keyed by service
    * @throws UpdateError pull-…
    */
@@ -78,7 +77,7 @@ export class BackgroundPull {
     this.#stop.abort(new CancelledError());
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
-    // An image that has not been verified must not be available under its tag.
+    // If images must be verified, remove their tags: an unverified image must not be available under its tag.
     if (options.proof.release === null && options.proof.expect.length === 0) return;
     await untagImages(engine, await this.references().catch(() => []));
   }

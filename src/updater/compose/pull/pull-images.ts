@@ -38,9 +38,9 @@ interface PullOptions {
   percent?: boolean;
   /** Deadline shared by all pulls of the run, as a `performance.now()` time in ms. */
   deadline: number;
-  /** Platform that the advice of errors mentions, such as `linux/amd64`. */
+  /** Platform to mention in the advice of error messages, such as `linux/amd64`. */
   platform?: string;
-  /** Model of the current files, which sets the platforms of the services. */
+  /** Compose model of the current files, from which the platform of each service is taken. */
   model?: ComposeModel;
 }
 
@@ -126,8 +126,9 @@ async function pullImageGroup(
 }
 
 /**
- * Creates the override file. It removes `pre_start` hooks: compose 5.3 and later would also pull the hook images in the
- * current files, which may not be in any registry. Apart from the `!reset` tag, the text is JSON, which is valid YAML.
+ * Creates the override file. It removes `pre_start` hooks, because compose 5.3 and later would also pull the images of
+ * the hooks in the current files, and no registry may have these images. Apart from the `!reset` tag, the text is JSON,
+ * which is valid YAML.
  */
 function formatOverrideFile(references: ReadonlyMap<string, string>): string {
   const services = [...references].map(

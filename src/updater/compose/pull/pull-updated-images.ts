@@ -58,7 +58,7 @@ export async function pullUpdatedImages(
     const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
     if (!(error instanceof UpdateError) || !codes.includes(error.code)) throw error;
     const failed = findFailedImages(named.values(), [...error.detail, error.message], error.code);
-    // If the owner has built this image, no registry may have it, so a failed pull of this image has a special error.
+    // An image that the owner has built may be in no registry, so a failed pull of that image has a special error.
     const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
     throw own === undefined ? error : createLocalBuildError(plan, own, `its pull failed: ${error.message}`);
   }
@@ -153,8 +153,8 @@ async function loadArchivedImages(
 }
 
 /**
- * For each reference with a local image, finds the digest of its tag in the registry and returns the reference by
- * digest, because a pull by digest changes no local tag.
+ * Maps each reference that has a local image to a reference by digest, because a pull by digest changes no local tag.
+ * The digest is that of the tag in the registry.
  */
 async function resolvePullReferences(
   context: RunContext,
@@ -174,8 +174,8 @@ const replaceReferences = (wanted: ReadonlyMap<string, string>, forms: ReadonlyM
   new Map([...wanted].map(([service, reference]) => [service, forms.get(reference) ?? reference] as const));
 
 /**
- * Adds each reference that has no tag if the image of its `latest` tag has been pulled. Otherwise, that image would be
- * pulled twice.
+ * Adds references without a tag: such a reference gets the image that was pulled with its `latest` tag. Otherwise, that
+ * image would be pulled twice.
  */
 export function addUntaggedReferences(
   images: ReadonlyMap<string, Image>,

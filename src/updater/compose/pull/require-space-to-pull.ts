@@ -39,7 +39,7 @@ export async function requireSpaceToPull(
 /**
  * Returns the total size of images in bytes, counting each layer once. If the layers of an image are unknown, the size
  * of the running image is used, or 0 if that is unknown too.
- * @param layers - layer sizes in bytes, keyed by digest, for each service or repository
+ * @param layers - for each service or repository, the layer sizes in bytes, keyed by digest
  */
 export function computeRequiredPullBytes(
   images: readonly Pick<ServiceUpdate, 'service' | 'to'>[],

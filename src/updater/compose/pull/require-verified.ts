@@ -46,7 +46,7 @@ export function requireKnownDigests(
   }
 }
 
-/** Returns the service in a key, such as `app` in `app.volume0`, the key of an image that `app` mounts. */
+/** Returns the service in the key of an image: `app` for `app.volume0`, which is an image that `app` mounts. */
 export const serviceOfImageKey = (key: string): string => key.replace(/\.volume\d+$/, '');
 
 /** Returns the digests that are verified for a service, or for the repository of its image. */
@@ -60,8 +60,8 @@ export function findVerifiedDigests(
 }
 
 /**
- * Whether an image is verified: by its own digest, or by the digests of all its local manifests, because a container
- * may be created from any of them.
+ * Whether the image's own digest is verified, or the digests of all its local manifests: a container may be created
+ * from any of these manifests.
  */
 function isVerifiedImage({ id, digests, manifests }: Image, proven: ReadonlySet<string>): boolean {
   const isOne = (digest: string) => proven.has(digest.slice(digest.indexOf('@') + 1));

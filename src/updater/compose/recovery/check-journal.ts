@@ -12,8 +12,8 @@ import { parseLabelPaths } from '../inspect/find-project/labeled-project.ts';
 // files. These checks ensure that a forged journal has no more power than a changed compose file.
 
 /**
- * Checks that the journal is for the project in this directory. Each of its files must be listed in container labels,
- * or be in this directory or above it, where only users who may write compose files can write.
+ * Checks that the journal is for the project in this directory. Each file in the journal must be listed in container
+ * labels, or be in the compose directory or one of its parents: only users who may write compose files can write there.
  * @throws UpdateError unexpected-file
  */
 export function checkJournalProject(
@@ -63,8 +63,8 @@ export function checkJournalFiles(
 
 /**
  * Requires that a restore point inside the compose directory is in a directory for restore points, because apps may
- * write as root elsewhere in the compose directory. Accepts a restore point outside, because a user mounted its
- * directory for this run.
+ * write as root elsewhere in the compose directory. A restore point outside the compose directory is accepted, because
+ * a user must have mounted its directory for this run.
  * @param asked - restore point directory in the options of this run
  * @throws UpdateError unexpected-file
  */

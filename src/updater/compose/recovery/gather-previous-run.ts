@@ -83,8 +83,8 @@ export async function gatherPreviousRunFacts(
   }
   const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
   const { attempt } = nextAttemptFieldsOf(data);
-  // The starts of another updater container count only if it was interrupted too often and the new version has started:
-  // the new version would then interrupt this container as well.
+  // Starts of another updater container count only if there were too many and the new version has started: the new
+  // version may be the cause, and would interrupt this container as well.
   const isCounted = isOwn || (attempt > maxUpdaterStarts && (data.started || isNewThere));
   return {
     files,
@@ -101,8 +101,9 @@ export async function gatherPreviousRunFacts(
 }
 
 /**
- * Adapts a file record to this container, in which the directory may be mounted at a different path than during the
- * run. The directories of temporary files and backups are computed, not taken from the record.
+ * Adapts a file record to this container, in which the directory may be mounted at a different path than in the
+ * container that wrote the record. The directories of temporary files and backups are computed, not taken from the
+ * record.
  */
 export async function relocateFileRecord(
   record: FileRecord,
@@ -110,7 +111,8 @@ export async function relocateFileRecord(
 ): Promise<FileRecord> {
   const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
-  // A rollback to a restore point uses the backups of the run that wrote the files. Their folder has that run's name.
+  // A rollback to a restore point uses the backups of the run that wrote the files. Those backups are in a folder with
+  // that run's name.
   const folder = basename(dirname(backup ?? ''));
   const backups = join(backupDirectoryOf(project.directory), runNamePattern.test(folder) ? folder : run);
   const here = backup === null ? null : join(backups, basename(backup));

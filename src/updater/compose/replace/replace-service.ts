@@ -27,8 +27,8 @@ const stuckTaskMessage = /task \S+ already exists/i;
 /** Results of earlier `up` commands for a service. */
 export interface UpAttempts {
   /**
-   * Message of the error to report. A message about a busy engine does not replace any other message, because it may be
-   * only a consequence of what an earlier command left behind.
+   * Message of the error to report. A message about a busy engine does not replace any other message, because the
+   * engine may be busy only with what an earlier command left behind.
    */
   cause?: string | undefined;
   isCauseOfBusy?: boolean;

@@ -33,16 +33,17 @@ export type ReplaceStep =
   | { kind: 'stop-again'; service: string; containers: readonly Container[] };
 
 /**
- * Longest grace period in seconds with which compose may stop a container. A proxy may cut off a longer request, and
- * compose 5 may then remove the running container by force. This run therefore stops containers with longer grace
- * periods itself, and repeats the request.
+ * Longest grace period in seconds with which compose may stop a container. This run stops containers with longer grace
+ * periods itself: a proxy in front of the engine may cut off compose's long request, and compose 5 may then remove the
+ * running container by force.
  */
 const maxComposeGraceSeconds = 30;
 
 /**
- * Plans the remaining steps for the containers that exist `now`. Order: start added services, stop old workers, run
- * migrations, replace the app, workers and services in their namespaces, remove old services. This minimizes the app's
- * downtime, and no new worker runs if the new app cannot start.
+ * Plans the remaining steps: start added services, stop old workers, run migrations, replace the app, workers and
+ * services in their namespaces, remove old services. In this order, the app's downtime is short, and no new worker runs
+ * if the new app cannot start.
+ * @param now - existing containers of the project
  * @param isReplaced - whether this process has already replaced all containers of a service
  */
 export function listReplaceSteps(

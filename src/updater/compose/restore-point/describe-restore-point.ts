@@ -16,7 +16,7 @@ interface UsageContext {
 
 /**
  * Returns the running containers that use one of the services but are not updated, such as `report-1 (db)`. A container
- * of the project counts as using the services that it depends on; any other container, the services with which it
+ * of the project uses the services that it depends on. Any other container counts as using the services with which it
  * shares a network.
  */
 export function findDependentContainers(

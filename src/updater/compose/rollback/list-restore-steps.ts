@@ -32,7 +32,8 @@ export type RestoreStep =
   | { kind: 'compare'; records: readonly ContainerRecord[] };
 
 /**
- * Plans the remaining steps that restore the old containers. Each is left unchanged, reconnected, started or recreated.
+ * Plans the remaining steps that restore the old containers. Each container is left unchanged, reconnected, started or
+ * recreated.
  * @param now - containers of the project, including compose's leftovers, and the container snapshots in the journal
  * @param own - old ids of the containers that this process has recreated, and of those that it has started
  */
@@ -78,8 +79,8 @@ export function listRestoreSteps(
         if (isRunning) steps.push({ kind: 'stop-old', service, record });
         continue;
       }
-      // A restarted container has a new namespace. Services that share its namespace must also be restarted, because
-      // they would otherwise stay in the old one.
+      // A restarted container has a new namespace. Services that share it must also be restarted, because they would
+      // otherwise stay in the old namespace.
       const isStale: boolean = follows && isAnyStarted && isRunning && !own.started.has(record.id);
       if (isStale) steps.push({ kind: 'stop-old', service, record });
       // Each reconnection is followed by a start: a container that cannot be reconnected is recreated, and is then not
@@ -106,8 +107,8 @@ const missingNetworks = (
 /** Known stop requests of the run that is being rolled back. */
 export interface KnownStopRequests {
   /**
-   * Whether the run was killed. It may then have requested a stop of any running container, and the engine does not
-   * report such requests.
+   * Whether the run was killed. A killed run may have requested a stop of any running container, and the engine does
+   * not report such requests.
    */
   wasKilled?: boolean;
   /** Ids of containers that are being stopped, according to engine events. */
@@ -115,9 +116,9 @@ export interface KnownStopRequests {
 }
 
 /**
- * Finds running old containers that may exit at any moment, because a stop may have been requested, which an inspection
- * does not show. If the run was killed, these are all except migrations; otherwise workers, containers of partly
- * replaced services, and those with stop events. Paused containers have no stop request.
+ * Finds running old containers that may exit at any moment, because a stop may have been requested: an inspection does
+ * not show such requests. After a killed run, returns all except migrations; otherwise, those of workers and of partly
+ * replaced services, and those with stop events. Paused containers are left out: they have no stop request.
  */
 export function findStoppingContainers(
   changeover: Rollout,

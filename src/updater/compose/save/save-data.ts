@@ -64,7 +64,10 @@ interface SaveContext extends JournaledContext, SaveRequest {
   record: RestorePointRecord;
 }
 
-/** Result of saving data. The old version must not change the data again before its containers are replaced. */
+/**
+ * Result of saving data, with functions for the time until the old containers are replaced: until then, the old version
+ * must not change the data again.
+ */
 export interface DataSaveResult {
   record: RestorePointRecord;
   /**
@@ -247,7 +250,10 @@ async function journalCoveredServices(work: Omit<SaveContext, 'place' | 'record'
 const syncCopies = ({ log, place }: SaveContext): Promise<void> =>
   awaitWithHeartbeat(log, 'writing the restore point to disk', syncFileSystems([place.directory]));
 
-/** Stops the services and saves their data. Drops the restore point and returns false if another version started. */
+/**
+ * Stops the services and saves their data. If another version was started, continues without a restore point and
+ * returns false.
+ */
 async function stopAndCopy(work: SaveContext, watch: ContainerStartWatch): Promise<boolean> {
   const { log, journal, point, record, options } = work;
   const stoppedAt = await copyWhileStopped(work, watch);
@@ -367,8 +373,8 @@ function startAbortTimer(
 }
 
 /**
- * Continues without a restore point. The old version must not be started on data that another version may have changed,
- * so a rollback is ruled out.
+ * Continues without a restore point. Also rules out a rollback, because the old version must not be started on data
+ * that another version may have changed.
  */
 async function continueWithoutRestorePoint(work: SaveContext): Promise<void> {
   const { log, journal, changeover } = work;

@@ -157,7 +157,7 @@ export function listVariableSubstitutions(files: ProjectFiles, edits: readonly T
 }
 
 function isSubstitutedValue(from: string, to: string, change: Substitution): boolean {
-  // The old value of an unset variable is the empty string.
+  // `change.from` is empty if the variable was unset.
   return change.from === ''
     ? to.replaceAll(change.to, '') === from
     : from.replaceAll(change.from, change.to) === to;
@@ -175,8 +175,8 @@ function isInSameRelease(from: string, to: string, moves: readonly Substitution[
   return moves.some((move) => {
     const planned = parseImageReference(move.from);
     if (planned === null) return false;
-    // A database must have the repository of the updated image. Otherwise, it would be a different version, which would
-    // start with the data of the old version when it is next recreated.
+    // A database image must be from the repository of the updated image. Otherwise, the database, when it is next
+    // recreated, would start a different version with the old version's data.
     return isDatabaseImage(old) ? isSameRepository(planned, old) : isSamePublisher(planned, old);
   });
 }

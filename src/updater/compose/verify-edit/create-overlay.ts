@@ -44,8 +44,8 @@ export async function createOverlayDirectory(
 export const overlayPathOf = (stage: string): string => join(stage, 'shadow');
 
 /**
- * Prefixes absolute paths in links with the overlay directory, because they would otherwise point to the unchanged
- * files.
+ * Prefixes absolute paths in `include` and `extends` with the overlay directory, because they would otherwise point to
+ * the unchanged files.
  */
 function redirectAbsoluteLinks(
   root: string,
@@ -77,7 +77,10 @@ interface LinkPosition {
   start: number;
 }
 
-/** Finds all paths in `include` and `extends`: linked files and the base directories of relative paths. */
+/**
+ * Finds the positions of all paths in `include` and `extends`: paths of linked files, and base directories of relative
+ * paths.
+ */
 function findLinkPositions({ documents }: ComposeFile): LinkPosition[] {
   const places = documents.flatMap((yaml) => [
     ...findIncludePositions(yaml, yaml.get(yaml.contents, 'include')),

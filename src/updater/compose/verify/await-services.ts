@@ -71,8 +71,8 @@ export async function awaitUpdatedServices(
   const look = async () => {
     if (!isNew) found = await list(found.containers);
     isNew = false;
-    // If another compose command has begun to replace containers in the meantime, waiting is useless: that command may
-    // have been killed. The step is tried again.
+    // If another compose command has begun to replace containers in the meantime, the step is tried again. Waiting
+    // could be useless, because that command may have been killed.
     if (!isBusy && watch.evaluate(found, performance.now()).kind !== 'quiet')
       throw createConcurrentComposeError(app);
     return listWatchedServices(changeover, found.containers);
@@ -105,7 +105,7 @@ const isOfUpdatedService = ({ moved }: Rollout, container: Container): boolean =
 /**
  * Waits for a concurrent compose command that is replacing new containers. Also starts containers that a killed command
  * stopped or never started, because this run creates no more containers (docs/contract.md 2.18). Returns whether a
- * command is still active, and the containers; null if they must be listed again.
+ * command is still active. `seen` is null if the containers must be listed again.
  */
 async function finishConcurrentCompose(
   work: ReplacementContext,
@@ -148,7 +148,9 @@ async function finishConcurrentCompose(
   return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
 }
 
-/** For each updated service, returns the containers that must run, and how many containers exist and are required. */
+/**
+ * For each updated service, returns the containers that must run, and the numbers of existing and required containers.
+ */
 export function listWatchedServices(changeover: Rollout, now: readonly Container[]): WatchedService[] {
   const ids = requiredContainerIdsOf(changeover, now);
   const lasting = changeover.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);

@@ -69,8 +69,8 @@ export async function runReadyCommand(
   const how = isLate ? `did not finish within ${limit} s${still}` : `failed with exit code ${exitCode}`;
   const message = [`the ready command in ${name} ${how}`, ...lines.slice(-1)].join(': ');
   const failure = new UpdateError('broken', message, { detail: lines });
-  // The result is unclear if the engine may have restarted or the container may have been stopped, because the engine
-  // may report the end of the command before the end of its container.
+  // The result is unclear if the engine may have restarted or the container may have been stopped: the engine may
+  // report the end of a command before it reports the end of the command's container.
   const isUnclear = (isKilled && !isLate) || connectionLostMessage.test(lines.at(-1) ?? '');
   throw isUnclear ? new RetryableError('unclear', failure) : failure;
 }

@@ -57,8 +57,8 @@ export async function startInterruptedContainers(
 }
 
 /**
- * Finds containers of services outside this update that were running before the update. Another compose command has
- * begun to replace them and has not started them again.
+ * Finds containers of services outside this update that were running before the update, and that another compose
+ * command has begun to replace and has not started again.
  */
 export function findInterruptedContainers(
   { moved, containers: records }: Rollout,

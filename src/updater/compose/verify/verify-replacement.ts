@@ -99,7 +99,10 @@ export function formatChangedAddressWarning({ words }: Rollout, now: readonly Co
   );
 }
 
-/** Returns the names of containers outside the updated services that another process has replaced, added or removed. */
+/**
+ * Compares the containers of all services that are not updated. Returns the names of those that another process has
+ * replaced, added or removed.
+ */
 export function findChangedContainers({ moved, containers }: Rollout, now: readonly Container[]): string[] {
   const names = new Set(moved.map(({ name }) => name));
   const before = containers.filter((record) => !names.has(record.service));

@@ -57,8 +57,8 @@ export class ContainerStartWatch {
   static async open(doors: DataContext, watched: Watched): Promise<ContainerStartWatch> {
     const info = await doors.engine.getInfo();
     const watch = new ContainerStartWatch(doors, watched, String(info.DockerRootDir ?? ''));
-    // Inspect all containers before services are stopped, because there may be a hundred. Harmless containers are then
-    // skipped during the downtime.
+    // Inspect all containers before services are stopped: there may be a hundred, and harmless ones can then be skipped
+    // during the downtime.
     await watch.#look();
     return watch;
   }
@@ -136,8 +136,8 @@ export class ContainerStartWatch {
 }
 
 /**
- * Number of different started containers from which no further start is tolerated. A limit for each container is not
- * sufficient: each `docker compose run`, for example, starts a new container.
+ * Once this many different containers have been started, no further start is tolerated. A limit for each container is
+ * not sufficient: each `docker compose run`, for example, starts a new container.
  */
 const mostStarted = 10;
 

@@ -26,7 +26,7 @@ interface ServiceMounts {
   folder: string;
 }
 
-/** The given mounts of a service are adjacent, so grouping them does not change their order. */
+/** The mounts of each service are adjacent in `mounts`, so grouping them does not change their order. */
 function groupMountsByService(place: RestorePointLocation, mounts: readonly SavedMount[]): ServiceMounts[] {
   const services = [...Map.groupBy(mounts, ({ service }) => service)];
   return services.map(([service, own], at) => ({

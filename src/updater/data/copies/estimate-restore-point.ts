@@ -45,7 +45,7 @@ export interface RestorePointEstimate {
   point: PlannedRestorePoint;
   /** Expected downtime of covered services in seconds. */
   seconds: DurationEstimate;
-  /** Hosts of external databases that are set to `none` in the settings file. */
+  /** Hosts of external databases whose setting in the settings file is `none`. */
   outside: DataDeclaration['outside'];
   notSaved: readonly string[];
   warnings: readonly string[];

@@ -40,7 +40,7 @@ export interface HelperCall<V extends HelperVerb> {
   stopped?: Promise<unknown>;
   /** Ends the container when aborted. */
   signal?: AbortSignal;
-  /** Error code for all failures of the helper program except missing space. */
+  /** Error code for all failures of the helper program except a full disk. */
   code: ErrorCode;
 }
 
@@ -104,9 +104,8 @@ const definitionHashOf = (image: string, definition: object): string =>
     .digest('hex');
 
 /**
- * Creates a helper container without starting it. With `holder`, it is created ahead of time for later calls, because
- * on a full disk, the engine may still be able to start a container, but not to create one. Equal calls reuse it as
- * long as it succeeds.
+ * Creates a helper container without starting it. With `holder`, later equal calls reuse the container as long as it
+ * succeeds: on a full disk, the engine may still be able to start a container, but not to create one.
  * @param holder - label by which the container is removed
  */
 export async function createDataHelperContainer(

@@ -38,8 +38,8 @@ const longestKept = 3_000;
 /**
  * Prepares the second tree for rsync, which then has no files to remove and no contents to compare. Memory use is
  * limited, and an interrupted call can be repeated. No other process may write to either tree.
- * @param isInPlace - whether to overwrite files that differ. If false, they are removed, except a mounted file, so that
- * processes that have them open cannot access the files that rsync creates.
+ * @param isInPlace - whether to overwrite files that differ. If false, they are removed, except a mounted file: a
+ * process that has an old file open then cannot access the file that rsync creates.
  * @param more - called with the number of bytes of each compared chunk
  */
 export async function equalizeContents(

@@ -42,7 +42,7 @@ export const listDatabaseHosts = (containers: readonly Container[]): string[] =>
 const schemes =
   /postgres|pgsql|mysql|mariadb|mongo|redis|valkey|amqp|sqlserver|mssql|oracle|clickhouse|cockroach|cassandra|couchdb|neo4j|nats|kafka|pulsar/i;
 const names = /DB|DATABASE|PG|POSTGRES|MYSQL|MARIADB|MONGO|REDIS/;
-/** Words that show, after HOST in a variable name, that the value is not a host, as in `DB_HOST_PASSWORD`. */
+/** Words that, after HOST in a variable name, show that the value is not a host, as in `DB_HOST_PASSWORD`. */
 const otherThings = /PASS|SECRET|TOKEN|KEY|CERT|USER|PORT|SSL|AUTH/;
 
 /** Returns the database hosts in a variable, in lower case and without ports. Takes linear time. */

@@ -6,8 +6,8 @@ import type { Log } from '../log/run-log.ts';
 
 /**
  * Copies the credentials and proxies of the mounted config.json to a configuration for `docker --config`, and returns
- * its directory. Leaves out the context and credential helpers that this image lacks, because they would make even the
- * pull of a public image fail.
+ * its directory. Leaves out the docker context, and any credential helper that this image lacks, because either would
+ * make even the pull of a public image fail.
  */
 export async function writeDockerConfig(
   directory: string,

@@ -20,7 +20,7 @@ const versionText = z.string().check(z.regex(/^v?\d/));
 const programsSchema = z.object({
   /** Such as `29.7.2`. */
   cli: versionText,
-  /** Newest engine API version that the CLI supports: `1.55` */
+  /** Newest engine API version that the docker CLI supports, such as `1.55`. */
   api: versionText,
   compose: versionText,
 });
@@ -57,13 +57,13 @@ export async function requireCompatiblePrograms(
   return { cli: stdout.trim(), compose: compose.stdout.trim() };
 }
 
-/** Null if the image build wrote no file, or an invalid one. */
+/** Null if the file is missing or invalid. */
 export async function readProgramVersions(file: string): Promise<Programs | null> {
   const text = await readFile(file, 'utf8').catch(() => null);
   return createJsonTextSchema(programsSchema).safeParse(text).data ?? null;
 }
 
-/** True if the docker CLI can certainly use the engine, so it need not be run to find out. */
+/** True if the docker CLI need not be run, because it is already certain that the CLI can use the engine. */
 async function canUseEngine(engine: Engine, { api }: EngineVersionInfo, known: Programs): Promise<boolean> {
   if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > newestKnownMajor) return false;
   return (

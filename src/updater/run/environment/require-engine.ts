@@ -5,7 +5,7 @@ import { type EngineError, findEngineError } from '../../../engine/http/engine-e
 import { proxyAdvice } from '../../../engine/proxy-error.ts';
 import { readUserMapping } from '../../../engine/self/user-mapping.ts';
 
-/** Keyed by the reason why root in this container is not root on the host. */
+/** Advice for the user, keyed by the reason why root in this container is not root on the host. */
 const adviceFor = {
   remapped:
     'Add --userns=host to the docker run command. This engine maps users (userns-remap), so root in a container does not have permission to use its socket.',

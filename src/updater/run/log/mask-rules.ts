@@ -5,7 +5,7 @@ import { type Container, parseEnvironment, serviceOf } from '../../../engine/obj
 import { type Json, toStrings } from '../../../engine/objects/json.ts';
 import type { MaskRules } from './mask.ts';
 
-/** Rules for a compose model, either of the current or of the planned configuration. */
+/** Mask rules for the compose model of the current or the planned configuration. */
 export function buildModelMaskRules(model: ComposeModel): MaskRules {
   const services = Object.entries(model.services);
   const stores = [...Object.values(model.configs ?? {}), ...Object.values(model.secrets ?? {})];
@@ -42,8 +42,8 @@ const shownNamesOf = ({ image, volumes, env_file, secrets, configs }: ComposeSer
 const unescapeDollars = (text: string): string => text.replaceAll('$$', '$');
 
 /**
- * Returns an image reference, its repository and its tag. The repository is a separate text, because it must also be
- * shown before the tag of the new release.
+ * Returns an image reference, its repository and its tag. The repository is a separate text, so that it is shown even
+ * if the tag of the new release follows it.
  */
 export function imageReferencePartsOf(image: string): string[] {
   const { repository = image, tag = null } = parseImageReference(image) ?? {};

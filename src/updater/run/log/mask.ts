@@ -30,14 +30,14 @@ export interface MaskRules {
 }
 
 export const maskedText = '***';
-// The scheme has a limited length, so that a long run of letters is not searched again from each letter. A user name of
-// 16 or more characters without a password is a token, as in https://ghp_…@github.com.
+// The length of the scheme is limited, because otherwise a long run of letters would be scanned again from each letter.
+// A user name of 16 or more characters without a password is treated as a token, as in https://ghp_…@github.com.
 const urlCredentials =
   /\b([a-z][a-z0-9+.-]{0,30}:(?:\\{0,3}\/){2})(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
 
 /**
- * Creates the filter for every log line (docs/contract.md 6.6). Values of 8 or more characters, or of 4 or more if the
- * key looks secret, become `***` in any encoding. Credentials in URLs are always masked.
+ * Creates the filter for every log line (docs/contract.md 6.6). Replaces each secret of 8 or more characters, or of 4
+ * or more if its key suggests a secret, by `***`, however the secret is encoded. Credentials in URLs are always masked.
  */
 export function createMaskFilter({
   secrets = [],
@@ -75,7 +75,7 @@ export class Mask {
   /** Even without rules, this masks credentials in URLs. */
   #mask = createMaskFilter({});
 
-  /** The source is only called when the next text is masked, because many runs log little. */
+  /** The source is not called until the next text is masked, because many runs log little and do not need its rules. */
   add(source: () => MaskRules): void {
     this.#sources.push(source);
   }

@@ -19,8 +19,8 @@ export type TextMatcher = (reading: DecodedLine) => Match[];
 
 /**
  * Creates an Aho-Corasick automaton, which finds thousands of texts at once; one regular expression would be too slow
- * and too large. The line is read from its end, because escapes can give a position several previous characters, but
- * only one next character.
+ * and too large. The line is read from its end, because several escapes may end at a position, but only one character
+ * or escape begins there.
  */
 export function createTextMatcher(texts: Iterable<string>): TextMatcher {
   const all = [...new Set(texts)];
@@ -29,11 +29,13 @@ export function createTextMatcher(texts: Iterable<string>): TextMatcher {
   const next = new Map<number, number>();
   const depth = new Int32Array(size);
   /**
-   * For each node, the node to continue from if the next character does not match: the node for the longest ending of a
-   * text that is also the beginning of the characters read.
+   * For each node, the node to continue from if the next character does not match. The second node stands for the
+   * longest beginning of the characters read that is also the ending of a text.
    */
   const otherwise = new Int32Array(size);
-  /** For each node, the node of the longest complete text with which its characters begin; 0 if there is none. */
+  /**
+   * For each node, the node of the longest text that the characters of the first node begin with; 0 if there is none.
+   */
   const ending = new Int32Array(size);
   let nodes = 1;
 
@@ -159,8 +161,8 @@ export function findMatchEndPosition(
 const shortestBase64 = 6;
 
 /**
- * Encodes a value in base64 at each of the three offsets within a longer text, without the characters that depend on
- * neighboring bytes.
+ * Returns the base64 forms of a value: at the start of an encoded text, and at each of the three byte alignments inside
+ * one. Characters that depend on neighboring bytes are left out.
  */
 export function encodeBase64Forms(value: string): string[] {
   const whole = Buffer.from(value).toString('base64').replace(/=+$/, '');

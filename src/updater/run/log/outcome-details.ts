@@ -37,7 +37,7 @@ export interface OutcomeFacts {
 const texts = z.readonly(z.array(z.string()));
 export const userEditsSchema = z.object({
   paths: texts,
-  /** Images that `docker compose up` would start with the current files; null if compose rejects the files. */
+  /** Images that `docker compose up` would use with the current files; null if compose rejects the files. */
   next: z.nullable(texts),
 });
 export interface UserEdits extends z.infer<typeof userEditsSchema> {}
@@ -45,7 +45,10 @@ export interface UserEdits extends z.infer<typeof userEditsSchema> {}
 export const describeEditedFiles = (paths: readonly string[]): string =>
   `another user or process edited ${joinWithAnd(paths)} during the update`;
 
-/** Describes edits that were made during the update and kept, and their effect on the next `up`. */
+/**
+ * Describes the edits that users made to files during the update and that the run kept, and their effect on the next
+ * `up`.
+ */
 export function describeUserEdits({ paths, next }: UserEdits): string {
   const then =
     next === null

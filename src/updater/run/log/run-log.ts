@@ -15,7 +15,10 @@ export class Log {
   #phase: Phase = 'inspect';
   readonly #mask = new Mask();
   readonly #sinks: Sink[];
-  /** All lines since the start, because copying the log to a file may begin during the run. */
+  /**
+   * All lines since the start, because a copy of the log that begins during the run must also contain the earlier
+   * lines.
+   */
   readonly #lines: string[] = [];
 
   #lastAt = performance.now();
@@ -27,8 +30,8 @@ export class Log {
   }
 
   /**
-   * The source is called before the next line is printed. Its secrets are masked in that line and all later ones, and
-   * no later rule removes them.
+   * The source is called before the next line is printed. Its secrets are masked in that line and in all later ones;
+   * rules that are added later do not replace them.
    */
   addMaskRules(source: () => MaskRules): void {
     this.#mask.add(source);
@@ -65,8 +68,8 @@ export class Log {
   }
 
   /**
-   * Copies the log, from its first line, to a file that outlives the container. With `add`, appends to the file, for a
-   * run that resumes a previous one.
+   * Copies the log, from its first line, to a file that outlives the container. With `add`, appends to the file,
+   * because a resumed run continues the log of the previous one.
    */
   copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
     let works = true;
@@ -123,8 +126,8 @@ export function createOutputSink(format: LogFormat, fd = 1): Sink {
   const destination = pino.destination({ fd, sync: true });
   if (format === 'line') return (event) => destination.write(`${formatEventLine(event)}\n`);
   let time = '';
-  // Pino does not escape most characters that a terminal interprets. A JSON parser decodes the escape `\u009b` to the
-  // original character.
+  // Pino does not escape most characters that a terminal interprets. They are escaped here, for example as `\u009b`,
+  // which a JSON parser decodes to the original character.
   const write = (line: string) => destination.write(`${escapeUnprintable(line.trimEnd())}\n`);
   const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, { write });
   return (event, fields) => {

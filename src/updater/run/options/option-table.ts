@@ -7,7 +7,7 @@ import { notificationAddressDescription, parseNotificationAddress } from '../../
 /** A switch is turned on by its option, or by setting its environment variable to 1. */
 interface UpdaterOption extends OptionRow {
   /**
-   * Whether the option exists only on the command line, although the option of this name in another command has an
+   * Whether this command has the option only on the command line, although other commands also read the option from an
    * environment variable.
    */
   isTyped?: boolean;

@@ -35,7 +35,8 @@ async function readSetFile(path: string): Promise<GivenValue[]> {
   const file = await readSmallFile(path, path).catch((error: unknown) => {
     throw error instanceof UpdateError ? new UsageError([error.message]) : error;
   });
-  // The server's file is deleted when a run ends, and this container may have been restarted after that.
+  // The file of the server may be missing, because it is deleted when a run ends and this container may have been
+  // restarted afterwards.
   if (file === null && path === settingValuesPath) return [];
   if (file === null) throw new UsageError([`${path} does not exist`]);
   const { data = parseEnvFileSettings(file.text, path) } = entries.safeParse(file.text);

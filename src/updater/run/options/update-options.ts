@@ -56,9 +56,9 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
       release: one('release'),
       /** Path of the release archive inside the container. */
       archive: one('archive'),
-      /** Path inside the container of the trust file, which lists who may sign releases and channel files. */
+      /** Path of the trust file inside the container. The file lists who may sign releases and channel files. */
       trust: one('trust'),
-      /** Path inside the container of the channel file, which lists recalled releases. */
+      /** Path of the channel file inside the container. The file lists recalled releases. */
       channelFile: one('channel-file'),
     },
     /**

@@ -86,7 +86,7 @@ async function readChannelFile(
   }
 }
 
-/** Null for a floating tag, which may belong to either channel. */
+/** Null for a floating tag, which may belong to the stable or the canary channel. */
 function channelOfTarget(target: Target | null): ChannelFile['channel'] | null {
   if (target?.kind === 'canary') return 'canary';
   return target?.kind === 'release' ? 'stable' : null;

@@ -14,7 +14,7 @@ import {
 
 /**
  * Recognizes containers that a previous run created but did not start, either on purpose or because the run ended
- * early. They are not a sign of a concurrent compose command.
+ * early. Such containers are not a sign of a concurrent compose command.
  */
 export const createUnstartedContainerFilter =
   (data: JournalData | null) =>
@@ -26,7 +26,7 @@ export const createUnstartedContainerFilter =
 
 /**
  * Recognizes containers that are down because a previous run or a killed compose command stopped them or did not start
- * them. Excludes containers that were started again afterwards, because a user must have stopped them.
+ * them. Excludes containers that were started again afterwards, because only a user can have stopped those.
  * @param leftovers - containers that killed compose commands created as replacements
  */
 export function createInterruptionPredicate(
@@ -36,7 +36,7 @@ export function createInterruptionPredicate(
   const byCompose: InterruptionPredicate = (container) =>
     isUnstartedWithTemporaryName(container) ||
     isStoppedForReplacement(container, leftovers) ||
-    // Compose creates and names all containers before it starts the first one. If compose is killed in between,
+    // Compose creates and names all containers before it starts the first one. If compose is killed before that start,
     // containers with their final names remain unstarted.
     (isUnstartedReplacement(container) && !createUnstartedContainerFilter(data)(container));
   if (data === null) return byCompose;

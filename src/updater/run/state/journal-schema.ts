@@ -191,7 +191,7 @@ export const journalSchema = z.object({
          * the data equals the restore point.
          */
         state: z.enum(['copying', 'saving', 'saved', 'restored']),
-        /** Set once the restore point has been checked, because the rollback may change data from then on. */
+        /** Set once the restore point has been checked, because the rollback may change data after the check. */
         isChecked: z.exactOptional(flag),
         /** Services that the restore point covers but the run does not replace, in start order. */
         services: list(name),

@@ -135,7 +135,7 @@ export class Journal {
     return { ...((unfinishedStateOf(state) === null || isForward) && { blueprints: [] }), state };
   }
 
-  /** Closes a run that a later run has recovered. The later run then starts from the beginning. */
+  /** Closes this run after a later run has recovered it. The later run can then start its own update. */
   async closeForLaterRun(outcome: Outcome, message: string): Promise<void> {
     await this.tryWrite({ containerId: noContainerId });
     await this.end({ outcome, exitCode: 0, message: `${outcome}: ${message}` });

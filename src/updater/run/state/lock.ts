@@ -90,8 +90,8 @@ const noHardLinkCodes = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', '
 
 /**
  * Creates the lock; returns false if one exists. The lock is a hard link to `mine`, which already contains `text`, so
- * it is never incomplete. On a file system without hard links, the text is written after the lock is created, and
- * `readCompleteLock` waits for the text.
+ * it is never incomplete. Without support for hard links, the text is written afterwards, and `readCompleteLock` waits
+ * for it.
  */
 async function createLock(
   lock: string,
@@ -117,7 +117,7 @@ async function createLock(
     throw error;
   }
   // If this process was delayed for a second between creating and writing the lock, another updater may have replaced
-  // it as stale.
+  // the lock as stale.
   return (await readFile(lock, 'utf8').catch(() => null)) === text;
 }
 

@@ -23,8 +23,8 @@ export type InterruptionPredicate = (container: Container) => boolean;
 const steadyMs = 15_000;
 
 /**
- * True if the engine has restarted a container that has not become healthy since. Whether the container keeps crashing
- * is known only from its uptime by the engine's clock.
+ * True if the engine has restarted a container that has not become healthy since. Only the container's uptime by the
+ * engine's clock shows whether it keeps crashing.
  */
 export const mayBeCrashing = ({ restartCount, status, health }: Container): boolean =>
   restartCount > 0 && status === 'running' && health !== 'healthy';
@@ -99,8 +99,8 @@ const hasMigrationRun = (changeover: Rollout, container: Container): boolean =>
   );
 
 /**
- * True for each replica of the app, and for each replica of another service that was running before the update.
- * Migrations and removed services must not run.
+ * True for each replica of the app, and for each replica of any other service if the replica was running before the
+ * update. False for migrations and removed services.
  */
 export const shouldRunContainer = (moved: UpdatedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);

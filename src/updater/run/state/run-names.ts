@@ -9,8 +9,8 @@ export const formatRunName = (at: number): string => new Date(at).toISOString().
 export const runNamePattern = /^\d{8}T\d{6}Z$/;
 
 /**
- * Retains five backups: the backup of the run `own`, which is not the latest if the clock was set back, and the latest
- * others. Directories with other names belong to users and are kept.
+ * Retains five backups: the backup of the run `own`, which may not be the latest if the clock was set back, and the
+ * latest others. Directories that do not have the name of a run belong to users and are kept.
  */
 export async function pruneBackups(directory: string, own: string): Promise<void> {
   const names: string[] = await readdir(directory).catch(() => []);

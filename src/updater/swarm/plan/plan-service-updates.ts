@@ -13,8 +13,8 @@ import { type ChosenStack, shortServiceNameOf, stackFileImageOf } from '../servi
 import { isTaskAlive } from '../services/tasks.ts';
 
 /**
- * @param tasks - tasks of the updated services: old tasks may still be running although the spec already has the new
- * image
+ * @param tasks - tasks of the updated services, because old tasks may still be running although the spec already has
+ * the new image
  * @throws UpdateError pin-digest, pin-unsupported
  */
 export function planServiceUpdates(

@@ -24,7 +24,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import { type ChosenStack, shortServiceNameOf } from '../services/choose-stack.ts';
 import { imageTagOf } from './plan-service-updates.ts';
 
-/** Stack files from which the stack was deployed, as a comparison of images has shown. */
+/** Stack files from which the stack was deployed. This has been verified by comparing the images. */
 export interface StackFiles {
   directory: string;
   project: ProjectFiles;
@@ -63,7 +63,7 @@ export async function findStackDirectory(
 
 /**
  * Reads the stack files and verifies that the stack was deployed from them.
- * @param left - old and new image references of an unfinished run: the files may still contain any of these versions
+ * @param left - old and new image references of an unfinished run, because the files may still contain either of them
  * @throws UpdateError stack-file, compose-invalid
  */
 export async function readStackFiles(

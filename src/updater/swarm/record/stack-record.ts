@@ -112,8 +112,8 @@ export interface FoundStackRecord {
 }
 
 /**
- * Null if there is no record. `mistake` is the reason why a record cannot be read, such as `moves.0.role is not valid`:
- * another version wrote the record, or a user changed it.
+ * Null if there is no record. `mistake` is the reason why a record cannot be read, such as `moves.0.role is not valid`,
+ * because another version of the updater wrote the record, or a user changed it.
  */
 type RecordLookupResult = FoundStackRecord | { config: SwarmConfig; mistake: string } | null;
 

@@ -126,7 +126,7 @@ function planServiceStep(service: ServiceView, move: 'move-app' | 'move-worker')
   const isMoved = service.side === 'new' && isForm;
   if (!isMoved || (isStopped && !isOff)) return write(move, service);
   if (tasks.isHealthy) return null;
-  // Swarm paused the update because a task failed. All new tasks are healthy now, so another write makes Swarm
+  // If Swarm has paused the update because a task failed, but all new tasks are healthy now, another write makes Swarm
   // continue.
   const { newRunning, newAlive, oldAlive } = tasks;
   const isHealed = newRunning.length > 0 && newAlive.length === newRunning.length;

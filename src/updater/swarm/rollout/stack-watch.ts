@@ -163,7 +163,7 @@ export class StackWatch {
     });
     this.views = views;
     const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
-    // An updated worker shows that the app was healthy before: only then did the killed run update workers.
+    // An updated worker shows that the app was healthy before, because the killed run updated workers only after that.
     const wasWell =
       this.#isFirstLook &&
       this.#earlier !== null &&

@@ -154,7 +154,7 @@ export function requireUpdatableServices(
   }
 }
 
-/** Returns the nodes that need the new images, even if they cannot pull them now. */
+/** Returns the nodes that need the new images, including nodes that cannot pull them now. */
 export function listEligibleNodes(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
   nodes: readonly SwarmNode[],

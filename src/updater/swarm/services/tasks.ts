@@ -77,7 +77,7 @@ export interface TaskSummary {
   isHealthy: boolean;
   /** Whether the old tasks have run unchanged for 5 s and no new task is left. */
   isRestored: boolean;
-  /** Old tasks on nodes that are down. They cannot be stopped. Empty until a new task has started. */
+  /** Old tasks on nodes that are down, where no task can be stopped. Empty until a new task has started. */
   lost: readonly SwarmTask[];
   /** New tasks on nodes that went down. */
   lostNew: readonly SwarmTask[];
@@ -93,7 +93,7 @@ export interface TaskSummary {
 const steadyMs = 5_000;
 /**
  * If two polls are at most this many ms apart, no task can start and stop unseen. After a longer gap, a new task that
- * has been shut down counts as started.
+ * has been shut down counts as started, because it may have started unseen.
  */
 const maxUnseenTaskMs = 400;
 

@@ -50,7 +50,7 @@ export interface FoundInstance {
  */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
   const facts = deferRejection(requireEngine(engine));
-  // The other requests wait for `facts`, because the engine's response to that request determines their API version.
+  // The other requests wait for `facts`, because the engine's first response determines their API version.
   const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
     facts.then(() => requireOwnContainer(engine)),
     facts,
@@ -94,8 +94,8 @@ export function requireNoUnrelatedContainers(
   journal: JournalData | null,
 ): void {
   requireComposeContainers(containers);
-  // Containers created by an interrupted update may have different labels from the old containers, such as a different
-  // env file.
+  // The labels of containers that an interrupted update has created may differ from those of the old containers, for
+  // example in the env file.
   const run =
     journal !== null && (isRunUnfinished(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
@@ -116,8 +116,8 @@ export function requireNoUnrelatedContainers(
 }
 
 /**
- * Finds the project if the specified container no longer exists. If this updater replaced the container before it was
- * killed and restarted, its journal contains the project.
+ * Finds the project of a specified container that no longer exists. If this updater was killed and restarted after it
+ * had replaced the container, its journal contains the project.
  * @throws UpdateError no-app if there is no such journal
  */
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {

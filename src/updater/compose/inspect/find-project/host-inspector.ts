@@ -93,8 +93,7 @@ export const createHostInspector = (engine: Engine, image: string): HostInspecto
           await rm(join(here, file), { force: true });
         }
         const inside = files.filter((each) => isWithin(each, path)).map((each) => relative(path, each));
-        // If all of the project's compose files are elsewhere, the directory contains no compose file that could
-        // identify it.
+        // If all of the project's compose files are elsewhere, no compose file in this directory could identify it.
         const isElsewhere = files.length > 0 && inside.length === 0;
         const possible = [...names.filter(isComposeFile), ...defaultComposeFileNames, ...inside];
         return isElsewhere || (await someOf(possible, has)) ? 'another' : 'nothing';

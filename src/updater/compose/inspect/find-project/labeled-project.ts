@@ -20,7 +20,7 @@ export interface KnownProject {
 }
 
 /**
- * Returns all projects except `name`, with the files in their labels.
+ * Returns all projects except `name`, with the files that the labels of their containers list.
  * @param composed - the containers of all projects
  */
 export function listOtherProjects(composed: readonly ListedContainer[], name: string): ComposeProject[] {
@@ -64,7 +64,7 @@ export function groupKnownProjects(composed: readonly ListedContainer[]): KnownP
 
 export interface ProjectLocation {
   name: string;
-  /** Host path of the project directory, spelled as in the labels. */
+  /** Host path of the project directory, exactly as in the labels. */
   directory: string;
   /** Path of the project directory inside this container. */
   mountedAt: string;
@@ -107,9 +107,8 @@ function notFound(files: readonly string[]): UpdateError {
 }
 
 /**
- * Splits a label into paths. Compose joins paths with commas and does not escape the commas in a path. A comma is a
- * separator only if an absolute path or an address (`oci://…`) follows, and only if it is not part of the project
- * directory.
+ * Splits a label into paths. Compose joins paths with commas, and does not escape a comma in a path. So a comma is a
+ * separator only if an absolute path or an address (`oci://…`) follows, and if it is not part of the project directory.
  */
 export function splitLabelPaths(label: string, directory: string): string[] {
   const hidden = label.replaceAll(`${directory}/`, '/\0/');

@@ -40,8 +40,8 @@ export async function locateProject(
   if (options.project) return byName(search, options.project);
   const place = byDirectory(search);
   if (!(place instanceof UpdateError)) return place;
-  // No mounted path matches a project. The next candidates are projects that contain the app and whose labeled path is
-  // not mounted.
+  // No mounted path matches a project, so the next candidates are projects that contain the app and whose labeled path
+  // is not mounted.
   const unseen = projects.filter(
     ({ directory, services }) => services.has(options.app) && paths.fromHost(directory) === null,
   );
@@ -81,7 +81,7 @@ const underItsPath = (host: string, { name, directory }: KnownProject): string =
 
 /**
  * Finds the project by its mounted directory, which must contain a compose file or be listed in `found`. Returns an
- * error if no project matches; throws one if several do.
+ * error if no project matches, and throws one if several projects match.
  */
 function byDirectory(
   { projects, paths, options: { dir, app }, candidates }: Search,
@@ -166,8 +166,8 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
 }
 
 /**
- * Several projects may have this name. The directory in a label can be wrong, so a project whose directory is mounted
- * takes precedence.
+ * Finds the project with this name. If there are several, a project whose directory is mounted takes precedence,
+ * because the directory in a label can be wrong.
  * @throws UpdateError several-projects if the first two projects are equally likely
  */
 function findLikeliestProject(

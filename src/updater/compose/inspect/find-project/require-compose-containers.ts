@@ -14,9 +14,9 @@ export function requireTestedPodman(engine: Pick<Engine, 'isPodman'>, users = re
 }
 
 /**
- * Rejects containers created by podman-compose, systemd or docker-compose 1. The first two create containers with
- * different settings, some of which compose would revert (docs/contract.md 12.6). The paths in the labels of
- * docker-compose 1 depend on the directory in which it was run (docs/contract.md 2.3).
+ * Rejects containers created by podman-compose, systemd or docker-compose 1. Containers of the first two have different
+ * settings, some of which compose would revert (docs/contract.md 12.6). The paths in the labels of docker-compose 1
+ * depend on the directory in which it was run (docs/contract.md 2.3).
  * @throws UpdateError not-compose
  */
 export function requireComposeContainers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {

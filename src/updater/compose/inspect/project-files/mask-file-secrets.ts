@@ -57,8 +57,8 @@ export async function maskFileSecrets(
       ...findEnvFileSecrets([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...findEnvFileSecrets([file]), ...findRawEnvFileSecrets(file.text)]),
       ...secret.flatMap(({ text }) => splitIntoSecretTexts(text)),
-      // In config files, only values with names that look secret are masked. Most of a config is not secret and is
-      // needed to understand container logs.
+      // In config files, only values whose names suggest a secret are masked, because most of a config is not secret
+      // and is needed to understand container logs.
       ...config.flatMap(({ text }) => findKeyedSecrets(text)),
     ],
   }));

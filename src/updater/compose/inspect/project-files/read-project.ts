@@ -137,9 +137,9 @@ async function readMountedLinks(
 }
 
 /**
- * Requires that the env files of the updated services and of their dependencies are mounted: compose reads them even
- * with --no-deps, and silently ignores an optional env file that is not mounted. If there is no model, because compose
- * rejected the project, the env files of all services are checked, because any of them may be the cause.
+ * Requires that the env files of the updated services and of their dependencies are mounted, because compose reads them
+ * even with `--no-deps`, and silently ignores an optional env file that is not mounted. If compose rejected the
+ * project, there is no model, so the env files of all services are checked: any of them may be the cause.
  * @throws UpdateError outside-mounts
  */
 function checkEnvFiles(

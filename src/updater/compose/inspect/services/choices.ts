@@ -14,9 +14,9 @@ export interface ServiceChoice {
 }
 
 /**
- * Returns a choice for each service except databases: the service as the app, and the services that belong with it as
- * workers (docs/contract.md 2.24). A choice is omitted if a worker publishes a port but the app does not. Apps that
- * publish ports come first, then apps with more workers, then by name.
+ * Returns a choice for each service except databases: this service as the app, and the services that belong with it as
+ * workers (docs/contract.md 2.24). A choice is omitted if a worker publishes a port but the app does not. Choices are
+ * sorted: apps that publish ports first, then apps with more workers, then by name.
  */
 export function serviceChoicesOf(running: readonly RunningService[]): ServiceChoice[] {
   const able = running

@@ -52,8 +52,8 @@ function findFollowers(containers: readonly Container[], moved: readonly string[
 
 /**
  * Infers the values of `--profile` from the services that have containers, because compose does not record profiles.
- * Includes the profiles in `COMPOSE_PROFILES`, because the option replaces the variable. Empty if the variable already
- * contains all profiles.
+ * Includes the profiles in `COMPOSE_PROFILES`, because `--profile` replaces this variable. Empty if the variable
+ * already contains all profiles.
  */
 export function inferProfiles(
   files: ProjectFiles,

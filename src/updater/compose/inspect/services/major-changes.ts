@@ -28,7 +28,7 @@ export function findMajorChangeWarnings(
   return new Map(warnings);
 }
 
-/** If one of the tags contains no version, any change of a data store's tag counts as a different major version. */
+/** If a tag contains no version, every change of a data store's tag counts as a different major version. */
 function isOtherMajor(from: string, to: string, isStore: boolean): boolean {
   const tags = [from, to].map((reference) => parseImageReference(reference)?.tag ?? '');
   const [before, after] = tags.map((tag) => /\d+(?:\.\d+)*/.exec(tag)?.[0]);

@@ -10,9 +10,9 @@ interface MigrationSearchInput extends Pick<Installation, 'files' | 'exclude' | 
 }
 
 /**
- * Finds services that must complete before an updated service starts, and whose image is also updated (docs/contract.md
- * 2.11): the service was specified, shares the pin of an updated service, or has no containers and uses the image of an
- * updated service.
+ * Finds services that must complete before an updated service starts, and that are updated too (docs/contract.md 2.11).
+ * A service is updated too if it was specified, if it shares the pin of an updated service, or if it has no containers
+ * and uses the image of an updated service.
  */
 export function findMigrations(facts: MigrationSearchInput): string[] {
   const { files, exclude, containers, moved, followers } = facts;

@@ -61,8 +61,8 @@ export const unreplacedServicesOf = (installation: Installation): string[] =>
  * Finds networks and volumes that the release's files change. A fatal change would stop the instance or lose its data.
  */
 function findSharedChanges(installation: Installation, { model, hashedNetworks }: ReleaseDefinitions) {
-  // The warning recommends `up` only if this is safe, and only for networks with a hash in their label. Compose
-  // recreates other networks only after `down`, which also detaches unnamed volumes.
+  // The warning recommends `up` only if this is safe, and only for networks with a hash in their label, because compose
+  // recreates other networks only after `down`, which also detaches anonymous volumes.
   const isSafe = findMajorChangeWarnings(unreplacedContainersOf(installation), model).size === 0;
   const hint = (name: string) =>
     isSafe && hashedNetworks.has(name)

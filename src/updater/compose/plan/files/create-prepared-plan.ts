@@ -93,9 +93,8 @@ function checkModelChanges(
 }
 
 /**
- * Returns the services that the draft changes but the update does not replace. A service with a changed `env_file` is
- * added, because compose's model lacks the new values: compose reads the old env file, which has not been overwritten
- * yet.
+ * Returns the services that the draft changes but the update does not replace. A service with a changed `env_file`
+ * always counts as changed: compose's model cannot show the change, because compose still reads the old file.
  */
 function changedServices(installation: Installation, { draft, model }: Proposal): string[] {
   const { services: before } = installation.model;
