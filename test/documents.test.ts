@@ -136,7 +136,7 @@ describe("SECURITY.md's tables of calls", () => {
     // Docker commands, and the definition of runCommand.
     expect(filesWith(/\brunCommand\(/).sort()).toEqual(['engine/cli/engine.ts', 'engine/cli/run-command.ts']);
     // Requests to the engine, and the recorder, which listens on a socket for compose; types and classes of addresses.
-    const onHttp = ['engine/http/request.ts', 'updater/compose/inspect/recorder.ts'];
+    const onHttp = ['engine/http/request.ts', 'updater/compose/inspect/engine-write-recorder.ts'];
     const types = [
       'updater/data/selection/find-external-databases.ts',
       'updater/run/log/mask.ts',

@@ -22,7 +22,7 @@ export interface EngineTimeouts {
   logSilence: number;
 }
 
-export interface EngineOperation {
+export interface EngineCall {
   /** HTTP method and path, with parameters in braces. */
   call: string;
   /** Deadline in milliseconds, or its name in `EngineTimeouts`; `query` by default. */
@@ -104,6 +104,6 @@ export const engineCalls = {
     accepted: none,
     purpose: 'remove the config {name}',
   },
-} satisfies Readonly<Record<string, EngineOperation>>;
+} satisfies Readonly<Record<string, EngineCall>>;
 
-export type EngineOperationName = keyof typeof engineCalls;
+export type EngineCallName = keyof typeof engineCalls;

@@ -1,9 +1,4 @@
-import {
-  type EngineOperation,
-  type EngineOperationName,
-  type EngineTimeouts,
-  engineCalls,
-} from './engine-calls.ts';
+import { type EngineCall, type EngineCallName, type EngineTimeouts, engineCalls } from './engine-calls.ts';
 import { EngineClient } from './http/client.ts';
 import { type EngineConnection, parseEngineConnection } from './http/engine-connection.ts';
 import { createResponseError, EngineError } from './http/engine-error.ts';
@@ -15,7 +10,7 @@ import { isPodman } from './objects/podman.ts';
 /** Filters for a list or for events, such as `{ label: ['svc.role=worker'] }`. */
 export type EngineFilters = Readonly<Record<string, readonly string[]>>;
 
-export interface EngineOperationOptions {
+export interface EngineCallOptions {
   /** Values for the parameters in the call's path and purpose. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string>>;
@@ -68,8 +63,8 @@ export class EngineRequestSender {
   }
 
   /** @throws EngineError for a status that the call does not accept */
-  async request(name: EngineOperationName, options: EngineOperationOptions = {}): Promise<EngineResponse> {
-    const call: EngineOperation = engineCalls[name];
+  async request(name: EngineCallName, options: EngineCallOptions = {}): Promise<EngineResponse> {
+    const call: EngineCall = engineCalls[name];
     const answer = await this.exchange(call, this.#questionOf(call, options));
     if (answer.status < 300) return answer;
     const shown = options.isSecret ? { ...answer, body: Buffer.alloc(0) } : answer;
@@ -79,11 +74,7 @@ export class EngineRequestSender {
   }
 
   /** Sends a request whose response is a stream. @throws EngineError */
-  async open(
-    name: EngineOperationName,
-    options: EngineOperationOptions,
-    silenceMs: number,
-  ): Promise<EngineStream> {
+  async open(name: EngineCallName, options: EngineCallOptions, silenceMs: number): Promise<EngineStream> {
     return this.openStream(this.#questionOf(engineCalls[name], options), silenceMs);
   }
 
@@ -91,7 +82,7 @@ export class EngineRequestSender {
     return this.client.openStream(question, silenceMs);
   }
 
-  protected exchange(_: EngineOperation, question: EngineRequest): Promise<EngineResponse> {
+  protected exchange(_: EngineCall, question: EngineRequest): Promise<EngineResponse> {
     return this.client.sendRequest(question);
   }
 
@@ -114,8 +105,8 @@ export class EngineRequestSender {
   }
 
   protected async readEvents(
-    name: EngineOperationName,
-    options: EngineOperationOptions,
+    name: EngineCallName,
+    options: EngineCallOptions,
     silenceMs: number,
     onEvent: (event: Json) => void,
   ): Promise<void> {
@@ -127,13 +118,13 @@ export class EngineRequestSender {
     }
   }
 
-  protected async getJson(name: EngineOperationName, options: EngineOperationOptions = {}): Promise<Json> {
+  protected async getJson(name: EngineCallName, options: EngineCallOptions = {}): Promise<Json> {
     return this.parse((await this.request(name, options)).body, parseJsonBody);
   }
 
   #questionOf(
-    call: EngineOperation,
-    { params = {}, query, filters, isSecret: _, ...more }: EngineOperationOptions,
+    call: EngineCall,
+    { params = {}, query, filters, isSecret: _, ...more }: EngineCallOptions,
   ): EngineRequest {
     const [method, filled] = fillIn(call.call, { params }).split(' ') as [EngineRequest['method'], string];
     const parameters = `${new URLSearchParams({ ...query, ...(filters && { filters: JSON.stringify(filters) }) })}`;
@@ -144,10 +135,10 @@ export class EngineRequestSender {
   }
 }
 
-const fillIn = (text: string, { params = {} }: EngineOperationOptions): string =>
+const fillIn = (text: string, { params = {} }: EngineCallOptions): string =>
   text.replaceAll(/\{(\w+)\}/g, (_, key) => inPath(params[key] ?? ''));
 
-const purposeOf = ({ call, purpose }: EngineOperation, { params = {} }: EngineOperationOptions): string =>
+const purposeOf = ({ call, purpose }: EngineCall, { params = {} }: EngineCallOptions): string =>
   purpose?.replaceAll(/\{(\w+)\}/g, (_, key) =>
     (params[key] ?? '').replace(/^([0-9a-f]{12})[0-9a-f]{52}$/, '$1'),
   ) ?? `answer (${fillIn(call, { params })})`;

@@ -40,7 +40,7 @@ export function findPageSize(list: URL): number | null {
   return /^[1-9]\d{0,3}$/.test(named) ? Number(named) : forge.maxPageSize;
 }
 
-export function buildFirstPageUrl(list: URL, size: number | null): URL {
+export function createFirstPageUrl(list: URL, size: number | null): URL {
   const forge = forgeOf(list);
   const page = new URL(list);
   if (forge && size !== null) page.searchParams.set(forge.pageSizeParameter, String(size));

@@ -1,4 +1,4 @@
-import type { Asset, Release } from '../core/release/channel.ts';
+import type { Release, ReleaseAsset } from '../core/release/channel.ts';
 import { FeedError } from './feed-error.ts';
 import type { FeedOptions } from './follow-redirects.ts';
 import { findPageSize } from './forge.ts';
@@ -12,7 +12,7 @@ const mostCopies = 3;
 /** A copy of the channel file, with its signature if there is one. */
 export interface ChannelFileLocation {
   feed: FeedOptions;
-  files: readonly [file: Asset, bundle: Asset | undefined];
+  files: readonly [file: ReleaseAsset, bundle: ReleaseAsset | undefined];
 }
 
 /**
@@ -55,7 +55,7 @@ export function listChannelFileLocations(
  * @throws InvalidAssetError, FeedError, or any error of fetch
  */
 export async function readAssetIfFound(
-  asset: Asset,
+  asset: ReleaseAsset,
   asking: AssetRequestOptions,
 ): Promise<Uint8Array | null> {
   try {

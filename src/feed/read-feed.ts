@@ -8,7 +8,7 @@ import {
 } from '../core/release/channel.ts';
 import { FeedError, PageTooLargeError } from './feed-error.ts';
 import type { FeedOptions } from './follow-redirects.ts';
-import { buildFirstPageUrl, findLatestReleaseUrl, findPageSize } from './forge.ts';
+import { createFirstPageUrl, findLatestReleaseUrl, findPageSize } from './forge.ts';
 import { type FeedPage, readFeedPage } from './read-page.ts';
 import { createTooManyReleasesError, maxFeedEntries, toReleases } from './to-releases.ts';
 
@@ -93,7 +93,7 @@ class FeedCheck {
   /** Reads the pages sequentially, as forges require. */
   async readPages(list: URL, size: number | null): Promise<Map<string, CachedPage>> {
     const pages = new Map<string, CachedPage>();
-    let url: URL | null = buildFirstPageUrl(list, size);
+    let url: URL | null = createFirstPageUrl(list, size);
     for (let count = 0; url && count <= mostFurtherPages && !pages.has(url.href); count++) {
       const page = await this.#read(url, 'list');
       pages.set(url.href, page);

@@ -1,4 +1,4 @@
-import type { Asset, Release } from '../core/release/channel.ts';
+import type { Release, ReleaseAsset } from '../core/release/channel.ts';
 import { readResponseBytes } from '../wire/read-response.ts';
 import type { FeedOptions } from './follow-redirects.ts';
 import { requestFromFeed, requireOkStatus } from './request-from-feed.ts';
@@ -18,7 +18,7 @@ export class InvalidAssetError extends Error {
  * Finds `release.json` and its signature among a release's attached files.
  * @throws InvalidAssetError if a file is missing
  */
-export const requireProofAssets = ({ assets = [] }: Release): Asset[] =>
+export const requireProofAssets = ({ assets = [] }: Release): ReleaseAsset[] =>
   proofFiles.map((name) => {
     const asset = assets.find((one) => one.name === name);
     if (asset === undefined) throw new InvalidAssetError(`${name} is missing`);
@@ -44,7 +44,7 @@ export async function readProofFiles(release: Release, asking: AssetRequestOptio
 
 /** @throws InvalidAssetError, FeedError, or any error of fetch */
 export function readAsset(
-  { name, url: address }: Asset,
+  { name, url: address }: ReleaseAsset,
   { feed, signal, deadline }: AssetRequestOptions,
 ): Promise<Uint8Array> {
   // Resolve relative addresses, which a static feed may contain.

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { type Asset, channelOf, type Release } from '../core/release/channel.ts';
+import { channelOf, type Release, type ReleaseAsset } from '../core/release/channel.ts';
 import { FeedError } from './feed-error.ts';
 
 /** Maximum length of release notes in UTF-16 code units. */
@@ -115,7 +115,7 @@ export const createTooManyReleasesError = () =>
 const noList = () => new FeedError('the response is not a list of releases');
 
 /** Returns the valid attached files in an entry of a feed. */
-export function assetsOf(value: unknown): Asset[] {
+export function assetsOf(value: unknown): ReleaseAsset[] {
   const entries = gitLabAssets.safeParse(value).data?.links ?? list.safeParse(value).data ?? [];
   return entries.flatMap((entry) => asset.safeParse(entry).data ?? []);
 }

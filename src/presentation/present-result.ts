@@ -47,7 +47,7 @@ export const findReleasePageUrl = (status: Status | null, version: string | null
   status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
 
 /** Presents a finished run. `version` is the running version. `status` and `version` are null if unknown. */
-export function presentResult(
+export function presentRunResult(
   run: Run,
   { status, version }: { status: Status | null; version: string | null },
   t: TextsAndFormats,

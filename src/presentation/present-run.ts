@@ -33,7 +33,7 @@ interface CancelContext {
  * Presents a run in progress. The run can be cancelled if the `kind` of the result is `waiting`, `preparing` or
  * `updating`.
  */
-export function presentRun(run: Run, context: CancelContext, t: TextsAndFormats): Presentation {
+export function presentRunInProgress(run: Run, context: CancelContext, t: TextsAndFormats): Presentation {
   const kind = kindOf(run);
   const { jobs, until, message, state } = run;
   const isWaiting = kind === 'waiting';
@@ -104,7 +104,7 @@ function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: TextsAnd
 }
 
 /** Presents an upgrade path between two of its updates. */
-export function presentPendingStep(
+export function presentPendingUpgradeStep(
   { to, reason, until, since }: PendingStep,
   { version, place, ...context }: CancelContext & { version: string; place: UpgradePathPosition | null },
   t: TextsAndFormats,

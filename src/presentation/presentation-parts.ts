@@ -1,6 +1,6 @@
 import type { RollbackRequestBody, UpdateRequestBody } from '../wire/api-client/update-api-client.ts';
 import type { RunPhaseRow } from '../wire/derived/phase-rows.ts';
-import type { BuildServer, NewReleaseSetting, PublishedRelease, Run } from '../wire/status.ts';
+import type { AddedReleaseSetting, BuildServer, PublishedRelease, Run } from '../wire/status.ts';
 
 /** State of an instance as texts and actions. The page renders them, and the client prints them. */
 export interface Presentation {
@@ -43,7 +43,7 @@ export type PresentationPart =
   | { kind: 'commands'; heading: string; lines: readonly string[] }
   | { kind: 'servers'; heading: string; servers: readonly BuildServer[] }
   | { kind: 'notes'; releases: readonly PublishedRelease[] }
-  | { kind: 'settings'; settings: readonly NewReleaseSetting[] };
+  | { kind: 'settings'; settings: readonly AddedReleaseSetting[] };
 
 export interface MessageBox {
   kind: 'box';

@@ -7,13 +7,13 @@ import type { Prefetcher } from './prefetch/prefetcher.ts';
 import { fetchBuildServers } from './reasons/build-servers.ts';
 import type { ServerContextWithRuns } from './run/request/server-context-with-runs.ts';
 import { rethrowAsUnavailable } from './run/update-api.ts';
-import type { AutomaticUpdates } from './schedule/automatic-updates.ts';
+import type { AutomaticUpdateScheduler } from './schedule/automatic-update-scheduler.ts';
 import { decideAutomaticUpdate } from './schedule/decide-automatic-update.ts';
 import type { UpgradePathRunner } from './schedule/upgrade-path-runner.ts';
 
 interface StatusParts extends ServerContextWithRuns {
   prefetcher: Prefetcher;
-  automatic: AutomaticUpdates;
+  automatic: AutomaticUpdateScheduler;
   paths: UpgradePathRunner;
 }
 

@@ -17,7 +17,7 @@ import { RunController } from './run/track/run-controller.ts';
 import { RunHistory } from './run/track/run-history.ts';
 import { RunReconciler } from './run/track/run-reconciler.ts';
 import { rethrowAsUnavailable, UnavailableError, type UpdateApi } from './run/update-api.ts';
-import { AutomaticUpdates } from './schedule/automatic-updates.ts';
+import { AutomaticUpdateScheduler } from './schedule/automatic-update-scheduler.ts';
 import { NotificationSender } from './schedule/notification-sender.ts';
 import { UpgradePathRunner } from './schedule/upgrade-path-runner.ts';
 import { StateStore } from './store/state-store.ts';
@@ -62,7 +62,7 @@ export function createUpdateApi(
   const watch = new RunReconciler(runs, context);
   const starter = new RunStarter(parts);
   const prefetcher = new Prefetcher(parts);
-  const automatic = new AutomaticUpdates(parts, starter);
+  const automatic = new AutomaticUpdateScheduler(parts, starter);
   const paths = new UpgradePathRunner(parts, starter);
   const notices = new NotificationSender(parts);
   let watching: Promise<void> | null = null;

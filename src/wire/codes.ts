@@ -1,5 +1,5 @@
 /** Reasons why an update cannot start now, in the order in which they are checked. */
-export const reasonCodes = [
+export const blockingReasonCodes = [
   'not-compose',
   'swarm',
   'no-engine',
@@ -25,11 +25,11 @@ export const reasonCodes = [
   /** The updater has refused the rollback. */
   'rollback-refused',
 ] as const;
-export type ReasonCode = (typeof reasonCodes)[number];
+export type ReasonCode = (typeof blockingReasonCodes)[number];
 
 /** Reasons why a run cannot be cancelled now. */
-export const cancelCodes = ['not-running', 'too-late'] as const;
-export type CancelCode = (typeof cancelCodes)[number];
+export const cancelRejectionCodes = ['not-running', 'too-late'] as const;
+export type CancelCode = (typeof cancelRejectionCodes)[number];
 
 /** Kinds of jobs that block an update. */
 export const jobKinds = ['deployment', 'backup', 'cron', 'cleanup', 'job'] as const;
@@ -48,7 +48,7 @@ export const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as con
 export type DayName = (typeof dayNames)[number];
 
 /** Reasons why an available release is not installed automatically, in the order in which they are checked. */
-export const blockedByCodes = [
+export const automaticBlockingCodes = [
   /** The last update was broken or crashed, and no update has succeeded since. */
   'paused',
   /** The publisher's channel file has expired. */
@@ -68,7 +68,7 @@ export const blockedByCodes = [
    */
   'rolling-out',
 ] as const;
-export type BlockedByCode = (typeof blockedByCodes)[number];
+export type AutomaticBlockingCode = (typeof automaticBlockingCodes)[number];
 
 export const runKinds = ['update', 'rollback'] as const;
 export type RunKind = (typeof runKinds)[number];

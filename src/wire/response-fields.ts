@@ -132,7 +132,7 @@ export const createFieldWithDefault = <T, M extends string | undefined>(
 });
 
 /** Retains unknown fields, because they come from newer servers. */
-export function createObjectSchema<F extends Fields>(
+export function defineSchema<F extends Fields>(
   name: string,
   description: string | null,
   fields: F,

@@ -6,13 +6,13 @@ import {
   createListField,
   createNullableField,
   createNumberField,
-  createObjectSchema,
   createOptionalField,
   createPercentField,
   createRequiredField,
   createTextField,
   createTimeField,
   createUnionField,
+  defineSchema,
   type TypeOf,
 } from './response-fields.ts';
 
@@ -25,7 +25,7 @@ const sentence = () => createTextField('Message for people');
 const clock = () => createTimeField("The server's current time, for calculating ages");
 
 export interface BlockingJob extends TypeOf<typeof blockingJobSchema> {}
-export const blockingJobSchema = createObjectSchema('Job', 'A job of the application', {
+export const blockingJobSchema = defineSchema('Job', 'A job of the application', {
   kind: createFieldWithDefault(createKeywordField(codes.jobKinds), () => 'job' as const),
   state: createFieldWithDefault(createKeywordField(codes.jobStates), () => 'running' as const),
   title: createNullableField(createTextField(), 'Display name'),
@@ -33,9 +33,9 @@ export const blockingJobSchema = createObjectSchema('Job', 'A job of the applica
   stuck: createBooleanField('The job will not finish on its own'),
 });
 
-export interface Reason extends TypeOf<typeof reasonSchema> {}
-export const reasonSchema = createObjectSchema('Reason', 'Why an update cannot start now', {
-  code: createKeywordField(codes.reasonCodes),
+export interface Reason extends TypeOf<typeof blockingReasonSchema> {}
+export const blockingReasonSchema = defineSchema('Reason', 'Why an update cannot start now', {
+  code: createKeywordField(codes.blockingReasonCodes),
   message: createFieldWithDefault(sentence(), ({ code }) => String(code)),
   since: createOptionalField(createTimeField(), 'Since when, if known'),
   jobs: createOptionalField(createListField(blockingJobSchema), 'All jobs that are blocking the update'),
@@ -46,14 +46,14 @@ export const reasonSchema = createObjectSchema('Reason', 'Why an update cannot s
   advice: createOptionalField(createTextField(), 'Recommended next step, if any'),
 });
 
-export interface CancelReason extends TypeOf<typeof cancelReasonSchema> {}
-export const cancelReasonSchema = createObjectSchema('CancelReason', 'Why a run cannot be cancelled now', {
-  code: createKeywordField(codes.cancelCodes),
+export interface CancelReason extends TypeOf<typeof cancelRejectionReasonSchema> {}
+export const cancelRejectionReasonSchema = defineSchema('CancelReason', 'Why a run cannot be cancelled now', {
+  code: createKeywordField(codes.cancelRejectionCodes),
   message: sentence(),
 });
 
 export interface PublishedRelease extends TypeOf<typeof publishedReleaseSchema> {}
-export const publishedReleaseSchema = createObjectSchema('Release', null, {
+export const publishedReleaseSchema = defineSchema('Release', null, {
   version: createRequiredField(createTextField('Tag of the release: vX.Y.Z or vX.Y.Z-canary.N')),
   url: createNullableField(createTextField()),
   notes: createNullableField(
@@ -63,8 +63,8 @@ export const publishedReleaseSchema = createObjectSchema('Release', null, {
   publishedAt: createNullableField(createTimeField()),
 });
 
-export interface NewReleaseSetting extends TypeOf<typeof newReleaseSettingSchema> {}
-export const newReleaseSettingSchema = createObjectSchema(
+export interface AddedReleaseSetting extends TypeOf<typeof addedReleaseSettingSchema> {}
+export const addedReleaseSettingSchema = defineSchema(
   'OfferedSetting',
   'A setting that is new in a release',
   {
@@ -79,7 +79,7 @@ export const newReleaseSettingSchema = createObjectSchema(
 );
 
 export interface NextRelease extends TypeOf<typeof nextReleaseSchema> {}
-export const nextReleaseSchema = createObjectSchema(
+export const nextReleaseSchema = defineSchema(
   'Next',
   'The release that an update installs now: `latest` or a required intermediate release',
   {
@@ -98,14 +98,14 @@ export const nextReleaseSchema = createObjectSchema(
       'All steps up to `latest`, as far as known from the feed. The first is `version`.',
     ),
     settings: createListField(
-      newReleaseSettingSchema,
+      addedReleaseSettingSchema,
       'The new settings of the release, if its content is verified',
     ),
   },
 );
 
 export interface Prefetch extends TypeOf<typeof prefetchSchema> {}
-export const prefetchSchema = createObjectSchema(
+export const prefetchSchema = defineSchema(
   'Prefetch',
   'Progress of downloading the images of `next` before an update',
   {
@@ -115,21 +115,17 @@ export const prefetchSchema = createObjectSchema(
 );
 
 export interface Skipped extends TypeOf<typeof skippedReleaseSchema> {}
-export const skippedReleaseSchema = createObjectSchema(
-  'Skipped',
-  'The newest release if an admin has skipped it',
-  {
-    version: createRequiredField(createTextField()),
-    since: createNullableField(createTimeField()),
-  },
-);
+export const skippedReleaseSchema = defineSchema('Skipped', 'The newest release if an admin has skipped it', {
+  version: createRequiredField(createTextField()),
+  since: createNullableField(createTimeField()),
+});
 
-export interface BlockedBy extends TypeOf<typeof blockedBySchema> {}
-export const blockedBySchema = createObjectSchema(
+export interface BlockedBy extends TypeOf<typeof automaticBlockingReasonSchema> {}
+export const automaticBlockingReasonSchema = defineSchema(
   'BlockedBy',
   'Why the available release is not installed automatically',
   {
-    code: createKeywordField(codes.blockedByCodes),
+    code: createKeywordField(codes.automaticBlockingCodes),
     message: createFieldWithDefault(sentence(), ({ code }) => String(code)),
     since: createOptionalField(
       createTimeField(),
@@ -139,30 +135,26 @@ export const blockedBySchema = createObjectSchema(
 );
 
 export interface Automatic extends TypeOf<typeof automaticUpdatesSchema> {}
-export const automaticUpdatesSchema = createObjectSchema(
-  'Automatic',
-  'Settings and state of automatic updates',
-  {
-    enabled: createBooleanField(),
-    from: createTextField('Start of the time window in `timeZone`: `02:00`'),
-    to: createTextField('End of the time window'),
-    timeZone: createTextField('IANA time zone: `Europe/Berlin`'),
-    days: createListField(
-      createKeywordField(codes.dayNames),
-      'Days on which a window starts; an empty list means every day',
-    ),
-    minAgeHours: createNumberField({ minimum: 0, description: 'Minimum age of a release in hours' }),
-    includeMajors: createBooleanField('Whether major versions are also installed automatically'),
-    nextAt: createNullableField(createTimeField(), 'When the next automatic update can start'),
-    blockedBy: createNullableField(
-      blockedBySchema,
-      'Null if no release is available or it will be installed automatically',
-    ),
-  },
-);
+export const automaticUpdatesSchema = defineSchema('Automatic', 'Settings and state of automatic updates', {
+  enabled: createBooleanField(),
+  from: createTextField('Start of the time window in `timeZone`: `02:00`'),
+  to: createTextField('End of the time window'),
+  timeZone: createTextField('IANA time zone: `Europe/Berlin`'),
+  days: createListField(
+    createKeywordField(codes.dayNames),
+    'Days on which a window starts; an empty list means every day',
+  ),
+  minAgeHours: createNumberField({ minimum: 0, description: 'Minimum age of a release in hours' }),
+  includeMajors: createBooleanField('Whether major versions are also installed automatically'),
+  nextAt: createNullableField(createTimeField(), 'When the next automatic update can start'),
+  blockedBy: createNullableField(
+    automaticBlockingReasonSchema,
+    'Null if no release is available or it will be installed automatically',
+  ),
+});
 
-export interface PendingStep extends TypeOf<typeof pendingStepSchema> {}
-export const pendingStepSchema = createObjectSchema(
+export interface PendingStep extends TypeOf<typeof pendingUpgradeStepSchema> {}
+export const pendingUpgradeStepSchema = defineSchema(
   'PendingStep',
   'The next step of an upgrade path, before it starts',
   {
@@ -173,14 +165,14 @@ export const pendingStepSchema = createObjectSchema(
   },
 );
 
-export interface UpToDate extends TypeOf<typeof upToDateSchema> {}
-export const upToDateSchema = createObjectSchema('UpToDate', 'Why no update is available', {
+export interface UpToDate extends TypeOf<typeof upToDateReasonSchema> {}
+export const upToDateReasonSchema = defineSchema('UpToDate', 'Why no update is available', {
   code: createKeywordField(codes.upToDateCodes),
   message: createFieldWithDefault(sentence(), ({ code }) => `No update is available: ${code}.`),
 });
 
 export interface FeedProblem extends TypeOf<typeof feedProblemSchema> {}
-export const feedProblemSchema = createObjectSchema(
+export const feedProblemSchema = defineSchema(
   'FeedError',
   'Why the last check for releases failed. The releases from the last successful check remain available.',
   {
@@ -191,7 +183,7 @@ export const feedProblemSchema = createObjectSchema(
 );
 
 export interface RecalledRelease extends TypeOf<typeof recalledReleaseSchema> {}
-export const recalledReleaseSchema = createObjectSchema(
+export const recalledReleaseSchema = defineSchema(
   'Recalled',
   'The recall of the running version by its publisher',
   {
@@ -202,17 +194,13 @@ export const recalledReleaseSchema = createObjectSchema(
 );
 
 export interface UrgentUpdate extends TypeOf<typeof urgentUpdateSchema> {}
-export const urgentUpdateSchema = createObjectSchema(
-  'Urgent',
-  'A security update that the running version needs',
-  {
-    below: createRequiredField(createTextField('All older versions need the update')),
-    why: createTextField('The reason, for people'),
-  },
-);
+export const urgentUpdateSchema = defineSchema('Urgent', 'A security update that the running version needs', {
+  below: createRequiredField(createTextField('All older versions need the update')),
+  why: createTextField('The reason, for people'),
+});
 
 export interface BuildServer extends TypeOf<typeof buildServerSchema> {}
-export const buildServerSchema = createObjectSchema(
+export const buildServerSchema = defineSchema(
   'BuildServer',
   'A build server that must be updated separately',
   {
@@ -224,7 +212,7 @@ export const buildServerSchema = createObjectSchema(
 );
 
 export interface RestorePoint extends TypeOf<typeof restorePointSchema> {}
-export const restorePointSchema = createObjectSchema(
+export const restorePointSchema = defineSchema(
   'RestorePoint',
   'Data saved by a run. A rollback restores it.',
   {
@@ -238,15 +226,15 @@ export const restorePointSchema = createObjectSchema(
   },
 );
 
-export interface RolledBack extends TypeOf<typeof rolledBackSchema> {}
-export const rolledBackSchema = createObjectSchema('RolledBack', 'The result of an automatic rollback', {
+export interface RolledBack extends TypeOf<typeof automaticRollbackSchema> {}
+export const automaticRollbackSchema = defineSchema('RolledBack', 'The result of an automatic rollback', {
   version: createRequiredField(createTextField()),
   at: createRequiredField(createTimeField('UTC, ISO 8601: the time of the restored data')),
 });
 
 /** Version and data that a rollback would restore, and the expected downtime. */
 export interface RollbackOffer extends TypeOf<typeof rollbackOfferSchema> {}
-export const rollbackOfferSchema = createObjectSchema(
+export const rollbackOfferSchema = defineSchema(
   'RollbackOffer',
   'The effects of a rollback to the last restore point',
   {
@@ -264,7 +252,7 @@ export const rollbackOfferSchema = createObjectSchema(
 );
 
 export interface RunStep extends TypeOf<typeof runStepSchema> {}
-export const runStepSchema = createObjectSchema('Step', 'A state of a run', {
+export const runStepSchema = defineSchema('Step', 'A state of a run', {
   state: createKeywordField(codes.runStates),
   startedAt: createRequiredField(createTimeField()),
   endedAt: createNullableField(createTimeField(), 'Null during the step'),
@@ -272,7 +260,7 @@ export const runStepSchema = createObjectSchema('Step', 'A state of a run', {
 });
 
 export interface Run extends TypeOf<typeof runSchema> {}
-export const runSchema = createObjectSchema('Run', 'The current run or the last one', {
+export const runSchema = defineSchema('Run', 'The current run or the last one', {
   id: createRequiredField(createTextField()),
   kind: createFieldWithDefault(createKeywordField(codes.runKinds), () => 'update' as const),
   state: createKeywordField(codes.runStates),
@@ -317,18 +305,18 @@ export const runSchema = createObjectSchema('Run', 'The current run or the last 
     'The restore point that the run saved before it replaced containers',
   ),
   rolledBack: createNullableField(
-    rolledBackSchema,
+    automaticRollbackSchema,
     'If the new version failed: the restored version and data',
   ),
 });
 
-export interface ToldRun extends TypeOf<typeof toldRunSchema> {}
-export const toldRunSchema = createObjectSchema('ToldRun', 'A run with the current time of the server', {
+export interface ToldRun extends TypeOf<typeof runWithServerTimeSchema> {}
+export const runWithServerTimeSchema = defineSchema('ToldRun', 'A run with the current time of the server', {
   ...runSchema.fields,
   now: clock(),
 });
 
-export const restorePointPlanSchema = createObjectSchema(
+export const restorePointPlanSchema = defineSchema(
   'Saving',
   'Set if each update saves a restore point first',
   {
@@ -341,7 +329,7 @@ export const restorePointPlanSchema = createObjectSchema(
 
 /** Running version, newer releases, and whether an update can start. */
 export interface Status extends TypeOf<typeof statusSchema> {}
-export const statusSchema = createObjectSchema('Status', null, {
+export const statusSchema = defineSchema('Status', null, {
   version: createRequiredField(createTextField('The running version')),
   channel: createKeywordField(channels),
   latest: createNullableField(publishedReleaseSchema, 'The newest release on the channel, if known'),
@@ -349,11 +337,14 @@ export const statusSchema = createObjectSchema('Status', null, {
   prefetch: createNullableField(prefetchSchema, 'Null if nothing is downloaded before an update'),
   skipped: createNullableField(skippedReleaseSchema, 'Null as soon as a newer release is published'),
   automatic: createNullableField(automaticUpdatesSchema),
-  pendingStep: createNullableField(pendingStepSchema, 'Null if no upgrade path is waiting for its next step'),
-  upToDate: createNullableField(upToDateSchema, 'Null if `next` is set'),
+  pendingStep: createNullableField(
+    pendingUpgradeStepSchema,
+    'Null if no upgrade path is waiting for its next step',
+  ),
+  upToDate: createNullableField(upToDateReasonSchema, 'Null if `next` is set'),
   updateAvailable: createBooleanField('Whether `next` is set and not skipped'),
   canUpdate: createBooleanField('Whether an update can start now'),
-  reason: createNullableField(reasonSchema, 'Why no update can start. Null if it can'),
+  reason: createNullableField(blockingReasonSchema, 'Why no update can start. Null if it can'),
   checkedAt: createNullableField(createTimeField(), 'When the releases were last read'),
   feedError: createNullableField(feedProblemSchema),
   recalled: createNullableField(recalledReleaseSchema, 'Null if the running version is not recalled'),
@@ -372,7 +363,7 @@ export const statusSchema = createObjectSchema('Status', null, {
 
 /** Status for users who are not admins. */
 export interface NonAdminStatus extends TypeOf<typeof nonAdminStatusSchema> {}
-export const nonAdminStatusSchema = createObjectSchema('Version', null, {
+export const nonAdminStatusSchema = defineSchema('Version', null, {
   version: createRequiredField(createTextField()),
   // Required to recognize the server: other programs may also report a version, but not whether an update is in
   // progress.
@@ -381,12 +372,15 @@ export const nonAdminStatusSchema = createObjectSchema('Version', null, {
 
 /** Error response of an endpoint, RFC 9457. */
 export interface Problem extends TypeOf<typeof problemSchema> {}
-export const problemSchema = createObjectSchema('Problem', null, {
+export const problemSchema = defineSchema('Problem', null, {
   type: createFieldWithDefault(createKeywordField(['about:blank']), () => undefined),
   title: createFieldWithDefault(createTextField(), () => undefined),
   status: createNumberField({ type: 'integer' }),
   detail: createFieldWithDefault(createOptionalField(createTextField()), ({ title, status }) =>
     String(title ?? `status ${status}`),
   ),
-  reason: createOptionalField(createUnionField(reasonSchema, cancelReasonSchema), 'With 409'),
+  reason: createOptionalField(
+    createUnionField(blockingReasonSchema, cancelRejectionReasonSchema),
+    'With 409',
+  ),
 });

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { type FollowedRunState, formatProgressNotes } from '../../src/client/follow/followed-run-state.ts';
+import { type FollowedRunState, formatNotesBelowPhases } from '../../src/client/follow/followed-run-state.ts';
 import { JsonEventPrinter, PlainLinePrinter } from '../../src/client/follow/line-printers.ts';
 import { LivePhasePrinter } from '../../src/client/follow/live-phase-printer.ts';
 import { formatClockTime } from '../../src/client/output/client-texts-and-formats.ts';
@@ -13,7 +13,7 @@ import {
   truncateText,
   wrapText,
 } from '../../src/client/output/text.ts';
-import { parseToldRun } from '../../src/wire/api-client/parse-responses.ts';
+import { parseRunWithServerTime } from '../../src/wire/api-client/parse-responses.ts';
 import type { FailedResult } from '../../src/wire/api-client/request-result.ts';
 
 // Some expected texts contain the current minute.
@@ -26,7 +26,7 @@ const nothing: FailedResult = { kind: 'none', why: { what: 'late' } };
 /** A run that has been in one state since its start, received at second 0. */
 function viewOf(state: string, refused: FailedResult | null = null, more: object = {}): FollowedRunState {
   const steps = [{ state, startedAt: at(0), endedAt: null, message: 'm' }];
-  const run = parseToldRun({
+  const run = parseRunWithServerTime({
     id: 'a',
     state,
     startedAt: at(0),
@@ -82,7 +82,7 @@ it.each<[FollowedRunState, number, string[]]>([
     [`Waiting until ${formatClockTime(at(3600), at(0))} at the latest. New jobs stay queued.`],
   ],
 ])('%#: formats the lines below the phases after %d s', (view, seconds, notes) => {
-  expect(formatProgressNotes(view, seconds * 1000)).toEqual(notes);
+  expect(formatNotesBelowPhases(view, seconds * 1000)).toEqual(notes);
 });
 
 function plainly(view: FollowedRunState, seconds: readonly number[]): string[] {

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Script } from '../../src/server/testing/index.ts';
-import type { NewReleaseSetting } from '../../src/wire/status.ts';
+import type { AddedReleaseSetting } from '../../src/wire/status.ts';
 import { play, svc } from './rig.ts';
 import { sit } from './terminal.ts';
 
 const setting = (
   name: string,
   description: string,
-  more: Partial<NewReleaseSetting> = {},
-): NewReleaseSetting => ({
+  more: Partial<AddedReleaseSetting> = {},
+): AddedReleaseSetting => ({
   ...{ name, description, required: true, secret: false },
   ...{ default: null, generated: false, isSet: false },
   ...more,

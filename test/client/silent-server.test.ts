@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Session } from '../../src/client/connection/create-session.ts';
 import { followRunToResult } from '../../src/client/follow/follow-run-to-result.ts';
-import { parseToldRun } from '../../src/wire/api-client/parse-responses.ts';
+import { parseRunWithServerTime } from '../../src/wire/api-client/parse-responses.ts';
 import { UpdateApiClient } from '../../src/wire/api-client/update-api-client.ts';
 
 afterEach(() => void vi.useRealTimers());
@@ -11,7 +11,7 @@ afterEach(() => void vi.useRealTimers());
 function follow(timeout: number, asleep = () => 0) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   const now = '2026-11-21T10:42:00Z';
-  const run = parseToldRun({ id: 'a', state: 'recreate', startedAt: now, now });
+  const run = parseRunWithServerTime({ id: 'a', state: 'recreate', startedAt: now, now });
   if (run === null) throw new Error('no run');
   let out = '';
   const output = { write: (text: string) => (out += text) };

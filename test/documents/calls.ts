@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { type EngineOperationName, engineCalls } from '../../src/engine/engine-calls.ts';
+import { type EngineCallName, engineCalls } from '../../src/engine/engine-calls.ts';
 import { codeOf, read, root, tablesOf } from './documents.ts';
 
 /** Calls of the updater according to SECURITY.md, according to the source, and in the trace of a run. */
@@ -93,7 +93,7 @@ const callsOfMethods = (() => {
     ...text.matchAll(/^ {2}(?:(?:async|protected|override|get) )*\*?(#?[a-z]\w*)\(.*?(?=^ {2}\}\n)/gms),
   ]);
   const methods = new Map(parts.map(([text, name = '']) => [name, text]));
-  const find = (name: string, seen = new Set<string>()): EngineOperationName[] => {
+  const find = (name: string, seen = new Set<string>()): EngineCallName[] => {
     const text = methods.get(name);
     if (text === undefined || seen.has(name)) return [];
     seen.add(name);
@@ -103,8 +103,8 @@ const callsOfMethods = (() => {
   return new Map([...methods.keys()].map((name) => [name, find(name)]));
 })();
 
-function namedIn(text: string): EngineOperationName[] {
-  return (Object.keys(engineCalls) as EngineOperationName[]).filter((name) => text.includes(`'${name}'`));
+function namedIn(text: string): EngineCallName[] {
+  return (Object.keys(engineCalls) as EngineCallName[]).filter((name) => text.includes(`'${name}'`));
 }
 
 /** All requests to the engine's API in a source text. */

@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 /**
- * Runs the updater with an engine that fails the requests that `which` selects. `isReplacing` is true from the first
+ * Runs the updater with an engine that fails the requests that `which` selects. `isReplacingOrVerifying` is true from the first
  * stop request, because the log may arrive later.
  */
 async function failing(

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import {
-  buildContainerSnapshot,
   type ContainerSnapshot,
+  toContainerSnapshot,
 } from '../../src/engine/containers/container-snapshot.ts';
 import type { Json } from '../../src/engine/objects/json.ts';
 import type { JournalData } from '../../src/updater/run/state/journal.ts';
@@ -73,7 +73,7 @@ async function blueprintsOf({ changeover }: JournalData, project: string): Promi
   expect(moved.map(({ name }) => name).sort()).toEqual([`${project}-app-1`, `${project}-worker-1`]);
   return (JSON.parse(inspected.stdout) as Json[]).map((raw, at) => {
     const { id = '', imageId = '', reference = '' } = moved[at] ?? {};
-    return { ...buildContainerSnapshot(raw), id, imageId, imageManifest: null, imageReference: reference };
+    return { ...toContainerSnapshot(raw), id, imageId, imageManifest: null, imageReference: reference };
   });
 }
 

@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { downloadAsset, signatureDownloadLimits } from '../../src/client/self-update/download-asset.ts';
+import {
+  downloadAsset,
+  verificationFileDownloadLimits,
+} from '../../src/client/self-update/download-asset.ts';
 import { followRedirects } from '../../src/feed/follow-redirects.ts';
 import { isPrivateHost } from '../../src/feed/private-host.ts';
 
@@ -58,7 +61,7 @@ describe('a public feed', () => {
     const wanted = {
       asset,
       feed: 'http://93.184.215.14/releases.json',
-      limits: signatureDownloadLimits,
+      limits: verificationFileDownloadLimits,
       signal,
     };
     await expect(downloadAsset(wanted)).rejects.toThrow('in a private network');
@@ -91,9 +94,9 @@ it('a feed with https cannot redirect to http', async () => {
   );
   vi.unstubAllGlobals();
   const asset = { name: 'file', url: 'http://93.184.215.14/file' };
-  await expect(downloadAsset({ asset, feed, limits: signatureDownloadLimits, signal })).rejects.toThrow(
-    'the feed uses https, but the file is at http://93.184.215.14',
-  );
+  await expect(
+    downloadAsset({ asset, feed, limits: verificationFileDownloadLimits, signal }),
+  ).rejects.toThrow('the feed uses https, but the file is at http://93.184.215.14');
 });
 
 it('a feed in a private network can redirect to any address', async () => {

@@ -5,8 +5,8 @@ import {
   problemSchema,
   rollbackOfferSchema,
   runSchema,
+  runWithServerTimeSchema,
   statusSchema,
-  toldRunSchema,
 } from '../../src/wire/status.ts';
 import { MemoryService, record, rollbackOffer } from '../server/http/memory-service.ts';
 import { door, check as expectDescribed, origin, path } from '../server/http/send-request.ts';
@@ -174,7 +174,7 @@ export const serverAnswers: Target<{ body: Buffer; type: string; status: number;
       if (answer.kind === 'problem') isSame(problemSchema, answer.problem);
     }
     if (state.kind === 'ok' && 'channel' in state.value) isSame(statusSchema, state.value);
-    if (run.kind === 'ok') isSame(toldRunSchema, run.value);
+    if (run.kind === 'ok') isSame(runWithServerTimeSchema, run.value);
     if (runs.kind === 'ok') for (const one of runs.value) isSame(runSchema, one);
     if (offer.kind === 'ok') isSame(rollbackOfferSchema, offer.value);
   },

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { unescape as unescaped } from 'node:querystring';
 import { isSecretKey } from '../../src/core/compose/secrets/secret-lines.ts';
 import { errorCodes } from '../../src/core/errors/update-error.ts';
-import { dataSettingValues } from '../../src/core/names/product.ts';
+import { dataKeywords } from '../../src/core/names/product.ts';
 import { phases } from '../../src/core/progress/event.ts';
 import { outcomes } from '../../src/core/progress/outcome.ts';
 import { parseSemverTag } from '../../src/core/release/tag.ts';
@@ -236,7 +236,7 @@ const passwordsIn = (value: string): string[] =>
 
 /** States of containers and of their health, as the engine reports them. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
-const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataSettingValues]);
+const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
 /** Words of the log that the server parses are not secret. */
 const isWord = (text: string): boolean => parseSemverTag(text).kind !== 'other' || words.has(text);

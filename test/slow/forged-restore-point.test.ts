@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { buildContainerSnapshot } from '../../src/engine/containers/container-snapshot.ts';
+import { toContainerSnapshot } from '../../src/engine/containers/container-snapshot.ts';
 import type { Json } from '../../src/engine/objects/json.ts';
 import type { JournalData } from '../../src/updater/run/state/journal.ts';
 import { pointOf, savedIn, toNext, updatedInstance } from '../e2e/support/forged-restore-point.ts';
@@ -21,7 +21,7 @@ test('a forged journal gives a recreated data service no additional rights', asy
   const { stdout } = await execa('docker', ['inspect', db.name]);
   const [raw] = JSON.parse(stdout) as Json[];
   const { id, imageId, reference } = db;
-  const blueprint = buildContainerSnapshot(raw as Json);
+  const blueprint = toContainerSnapshot(raw as Json);
   const forged: JournalData = {
     ...journal,
     ...{ state: { at: 'saving' }, started: false },

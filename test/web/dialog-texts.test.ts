@@ -5,9 +5,9 @@ import type { VNode, VNodeChild } from '../../src/web/dom/vnode.ts';
 import { selectDialogPresentation } from '../../src/web/model/dialog-presentation.ts';
 import type { PageAction, PageState } from '../../src/web/model/page-state.ts';
 import type { DialogContext, DialogState } from '../../src/web/views/components.ts';
-import { applyConfirmation, renderDialogContent } from '../../src/web/views/dialog-content.ts';
+import { applyConfirmationContent, renderDialogContent } from '../../src/web/views/dialog-content.ts';
 import { renderHistorySection } from '../../src/web/views/history-section.ts';
-import type { BlockingJob, NewReleaseSetting, Run, Status } from '../../src/wire/status.ts';
+import type { AddedReleaseSetting, BlockingJob, Run, Status } from '../../src/wire/status.ts';
 import {
   begin,
   endedRun,
@@ -534,7 +534,7 @@ it('a dialog has no start or rollback button while a request is pending', () => 
   expect(buttonsAfter(pressed, { kind: 'closed' })).toEqual([]);
 });
 
-function setting(name: string, more: Partial<NewReleaseSetting>): NewReleaseSetting {
+function setting(name: string, more: Partial<AddedReleaseSetting>): AddedReleaseSetting {
   const usual = { required: true, secret: false, default: null, generated: false, isSet: false };
   return { name, description: '', ...usual, ...more };
 }
@@ -555,7 +555,11 @@ function nodesAt(state: PageState, now: number, context: DialogContext): readonl
   const server = state.clock === null ? null : state.clock.server + now - state.clock.counter;
   const page = { now, dismissed: new Set<string>(), backupPage: '/backups' };
   const shown = selectDialogPresentation(state, page, createTextsAndFormats(englishTexts, server));
-  return renderDialogContent(applyConfirmation(shown, context), { closing: 'Close', close: ignore }, context);
+  return renderDialogContent(
+    applyConfirmationContent(shown, context),
+    { closing: 'Close', close: ignore },
+    context,
+  );
 }
 
 const nodesOf = (child: VNodeChild | VNode['children']): (VNode | string)[] =>

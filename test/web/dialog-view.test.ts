@@ -5,7 +5,7 @@ import { createTextsAndFormats } from '../../src/presentation/texts-and-formats.
 import { selectDialogPresentation } from '../../src/web/model/dialog-presentation.ts';
 import type { PageAction } from '../../src/web/model/page-state.ts';
 import { computeServerTime } from '../../src/web/model/server-clock.ts';
-import { reasonCodes, runOutcomes, runStates } from '../../src/wire/codes.ts';
+import { blockingReasonCodes, runOutcomes, runStates } from '../../src/wire/codes.ts';
 import type { BlockingJob, Reason, Run } from '../../src/wire/status.ts';
 import {
   begin,
@@ -190,7 +190,7 @@ describe('the first view of a dialog', () => {
       'broken',
       'other-end',
     ]);
-    const reasons = reasonCodes.map((code) => {
+    const reasons = blockingReasonCodes.map((code) => {
       const reason = /^(?!update).*-(?:queued|running)$/.test(code)
         ? { ...jobReason, code }
         : { code, message: 'x' };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
 import { createTextsAndFormats } from '../../src/presentation/texts-and-formats.ts';
 import type { PageState } from '../../src/web/model/page-state.ts';
-import { findReloadRunId } from '../../src/web/model/selectors.ts';
+import { findRunIdToReloadAfter } from '../../src/web/model/selectors.ts';
 import { formatTabTitle } from '../../src/web/views/tab-title.ts';
 import {
   endedRun,
@@ -109,7 +109,7 @@ describe('the page reloads', () => {
       'run1',
     ],
   ] as const)('%s', (_, told, id) => {
-    expect(findReloadRunId(stateAfter(...told))).toBe(id);
+    expect(findRunIdToReloadAfter(stateAfter(...told))).toBe(id);
   });
 });
 

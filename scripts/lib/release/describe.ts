@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { jsonLabelOf, svcProduct } from '../../../src/core/names/product.ts';
+import { releaseJsonLabelOf, svcProduct } from '../../../src/core/names/product.ts';
 import { type ReleaseSetting, releaseSettingsSchema } from '../../../src/core/release/release-settings.ts';
 import { parseReleaseFile, type ReleaseFile } from '../../../src/provenance/release-file.ts';
 import type { LayoutImage } from './layout.ts';
@@ -53,7 +53,7 @@ function settingsOf(
   { product, labelPrefix = product }: Facts,
   images: readonly DescribedImage[],
 ): ReleaseSetting[] | null {
-  const name = jsonLabelOf({ ...svcProduct, labelPrefix }, 'settings');
+  const name = releaseJsonLabelOf({ ...svcProduct, labelPrefix }, 'settings');
   const all = images.flatMap(({ image }) => Object.values(image.platforms));
   const [text, other] = new Set(all.flatMap(({ labels }) => labels[name] ?? []));
   if (text === undefined) return null;

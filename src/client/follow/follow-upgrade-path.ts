@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isAdminStatus } from '../../wire/api-client/parse-responses.ts';
 import { createNoResponseResult } from '../../wire/api-client/request-result.ts';
 import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
-import { findExpectedPendingStep } from '../../wire/derived/upgrade-path-position.ts';
+import { findExpectedUpgradeStep } from '../../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Status, ToldRun } from '../../wire/status.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import type { Session } from '../connection/create-session.ts';
@@ -33,7 +33,7 @@ export async function followUpgradePath(session: Session, options: FollowOptions
       run.outcome === null
         ? await followRunToResult(session, { ...options, run })
         : { exitCode: await printFinishedRun(session, run, options.json), run };
-    const expected = findExpectedPendingStep(ended.run);
+    const expected = findExpectedUpgradeStep(ended.run);
     if (expected === null) return ended.exitCode;
     const next = await waitForNextStep(session, ended.run, { ...options, expected });
     if (typeof next === 'number') return next;

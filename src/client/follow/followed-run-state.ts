@@ -75,7 +75,7 @@ const isUnavailable = ({ run, refused }: FollowedRunState): boolean =>
  * Formats the notes below the phases.
  * @param timeText - formats a duration; returns an empty string to compare notes without their durations
  */
-export function formatProgressNotes(
+export function formatNotesBelowPhases(
   view: FollowedRunState,
   now: number,
   timeText = formatDuration,

@@ -5,7 +5,7 @@ import type { OutputStream } from '../command-line/client-command.ts';
 import { formatJsonLine } from '../output/text.ts';
 import {
   type FollowedRunState,
-  formatProgressNotes,
+  formatNotesBelowPhases,
   formatRunTitle,
   type ProgressPrinter,
   presentFollowedRunPhases,
@@ -26,8 +26,8 @@ export class JsonEventPrinter implements ProgressPrinter {
   }
 
   show(view: FollowedRunState, now: number): void {
-    const notes = view.refused === null ? '' : formatProgressNotes(view, now).join('\n');
-    const timeless = notes === '' ? '' : formatProgressNotes(view, now, withoutTime).join('\n');
+    const notes = view.refused === null ? '' : formatNotesBelowPhases(view, now).join('\n');
+    const timeless = notes === '' ? '' : formatNotesBelowPhases(view, now, withoutTime).join('\n');
     if (timeless !== this.#told && notes !== '') this.#sentences.write(`${notes}\n`);
     this.#told = timeless;
   }
@@ -99,8 +99,8 @@ export class PlainLinePrinter implements ProgressPrinter {
   }
 
   #tellNote(view: FollowedRunState, now: number): void {
-    const note = formatProgressNotes(view, now).at(-1) ?? '';
-    const timeless = formatProgressNotes(view, now, withoutTime).at(-1) ?? '';
+    const note = formatNotesBelowPhases(view, now).at(-1) ?? '';
+    const timeless = formatNotesBelowPhases(view, now, withoutTime).at(-1) ?? '';
     if (note !== '' && timeless !== this.#note) this.#write(note, now);
     this.#note = timeless;
   }

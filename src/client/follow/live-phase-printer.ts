@@ -5,7 +5,7 @@ import { formatJobLines } from '../output/status-lines.ts';
 import { fitTextToColumns, measureTextWidth, truncateText, wrapText } from '../output/text.ts';
 import {
   type FollowedRunState,
-  formatProgressNotes,
+  formatNotesBelowPhases,
   formatRunTitle,
   type ProgressPrinter,
   presentFollowedRunPhases,
@@ -44,7 +44,7 @@ export class LivePhasePrinter implements ProgressPrinter {
   show(view: FollowedRunState, now: number): void {
     const width = this.#width;
     const { run } = view;
-    const notes = formatProgressNotes(view, now).flatMap((note) => wrapText(note, width));
+    const notes = formatNotesBelowPhases(view, now).flatMap((note) => wrapText(note, width));
     const jobs =
       run.state === 'waiting'
         ? formatJobLines(run.jobs, run.now, width).map((line) => truncateText(line, width))

@@ -1,5 +1,5 @@
 import { exitCodes } from '../../core/progress/outcome.ts';
-import { isOtherVersionRunning, presentResult } from '../../presentation/present-result.ts';
+import { isOtherVersionRunning, presentRunResult } from '../../presentation/present-result.ts';
 import { isSuccessfulOutcome, lookUpByCode } from '../../wire/codes.ts';
 import type { Run, Status } from '../../wire/status.ts';
 import { countMillisecondsBetween } from '../../wire/texts/times.ts';
@@ -28,7 +28,7 @@ export interface ClientCommandResult {
 export function formatRunResult(run: Run, status: Status | null): ClientCommandResult {
   const t = createClientTextsAndFormats(status?.now ?? run.endedAt ?? run.startedAt);
   const version = status?.version ?? null;
-  const { heading, about, parts } = presentResult(run, { status, version }, t);
+  const { heading, about, parts } = presentRunResult(run, { status, version }, t);
   const took = isOtherVersionRunning(run, version)
     ? null
     : countMillisecondsBetween(run.startedAt, run.endedAt);
@@ -50,7 +50,7 @@ export function formatRunResult(run: Run, status: Status | null): ClientCommandR
  */
 export function formatRunResultSummary(run: Run, status: Status | null, age = ''): string {
   const t = createClientTextsAndFormats(status?.now ?? run.startedAt);
-  const { heading, about } = presentResult(run, { status, version: status?.version ?? null }, t);
+  const { heading, about } = presentRunResult(run, { status, version: status?.version ?? null }, t);
   const code = run.code === null ? '' : ` (${run.code})`;
   return `${heading}${code}${age && `, ${age} ago`}. ${about}`.trim();
 }

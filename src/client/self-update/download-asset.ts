@@ -1,4 +1,4 @@
-import type { Asset } from '../../core/release/channel.ts';
+import type { ReleaseAsset } from '../../core/release/channel.ts';
 import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
 import { followRedirects } from '../../feed/follow-redirects.ts';
 import { createUpdateFailedError, downloadAdviceOf } from './client-update-errors.ts';
@@ -17,14 +17,14 @@ export const clientFileDownloadLimits: DownloadLimits = {
   maximumBytes: 512 * 1024 * 1024,
 };
 /** Limits for the checksum and signature files of a release. */
-export const signatureDownloadLimits: DownloadLimits = {
+export const verificationFileDownloadLimits: DownloadLimits = {
   maximumSilenceMs: 30_000,
   maximumDurationMs: 60_000,
   maximumBytes: 256 * 1024,
 };
 
 export interface AssetDownloadOptions {
-  asset: Asset;
+  asset: ReleaseAsset;
   /** Address of the feed that lists the asset. */
   feed: string;
   limits: DownloadLimits;
@@ -85,7 +85,7 @@ export async function downloadAsset({
 }
 
 /** In a static feed, the address of an asset may be relative to the feed. */
-function addressOf({ name, url }: Asset, feed: string): URL {
+function addressOf({ name, url }: ReleaseAsset, feed: string): URL {
   const unfit = (why: string) =>
     createUpdateFailedError(
       `${name} cannot be downloaded: ${why}.`,

@@ -1,4 +1,4 @@
-import type { Asset, Channel, Release } from '../../core/release/channel.ts';
+import type { Channel, Release, ReleaseAsset } from '../../core/release/channel.ts';
 import { innermostErrorMessageOf } from '../../feed/feed-error.ts';
 import { readNewestRelease } from '../../feed/read-feed.ts';
 import type { Trust } from '../../provenance/trust.ts';
@@ -11,7 +11,11 @@ import {
   createUpdateRefusedError,
   downloadAdviceOf,
 } from './client-update-errors.ts';
-import { type AssetDownloadOptions, downloadAsset, signatureDownloadLimits } from './download-asset.ts';
+import {
+  type AssetDownloadOptions,
+  downloadAsset,
+  verificationFileDownloadLimits,
+} from './download-asset.ts';
 
 const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
@@ -50,7 +54,7 @@ export function fetchNewestRelease(
 }
 
 /** @throws CommandFailedError with outcome `failed` if the release does not contain the asset */
-export function requireAsset({ version, assets = [] }: Release, name: string): Asset {
+export function requireAsset({ version, assets = [] }: Release, name: string): ReleaseAsset {
   const asset = assets.find((each) => each.name === name);
   if (asset) return asset;
   throw createUpdateFailedError(
@@ -71,9 +75,9 @@ export async function fetchChecksum(
   const sums = await downloadAsset({
     ...from,
     asset: requireAsset(release, sumsName),
-    limits: signatureDownloadLimits,
+    limits: verificationFileDownloadLimits,
   });
-  const [sum, ...others] = findChecksums(name, sums.toString());
+  const [sum, ...others] = parseFileChecksums(name, sums.toString());
   if (sum !== undefined && others.length === 0) return sum;
   throw createUpdateFailedError(
     `${sumsName} of ${release.version} contains ${sum === undefined ? 'no checksum' : 'several checksums'} for ${name}.`,
@@ -94,7 +98,7 @@ export async function fetchVerifiedChecksum(
 ): Promise<string> {
   const { version } = release;
   const get = (asset: string) =>
-    downloadAsset({ ...from, asset: requireAsset(release, asset), limits: signatureDownloadLimits });
+    downloadAsset({ ...from, asset: requireAsset(release, asset), limits: verificationFileDownloadLimits });
   const [file, bundle] = [await get(fileName), await get(bundleName)];
   let files: Readonly<Record<string, string>>;
   try {
@@ -118,7 +122,7 @@ export async function fetchVerifiedChecksum(
 }
 
 /** Finds all distinct checksums of a file in the text of SHA256SUMS. Returns them in lower-case hex. */
-export function findChecksums(name: string, text: string): string[] {
+export function parseFileChecksums(name: string, text: string): string[] {
   const lines = text.split(/\r?\n/).flatMap((line) => {
     // In sha256sum's format, a star before the file name means that the file was read in binary mode.
     const [, sum = '', file = ''] = /^([0-9a-fA-F]{64}) [ *](?:\.\/)?(.+)$/.exec(line) ?? [];

@@ -1,5 +1,5 @@
 import { listMissingSettings } from '../../wire/derived/missing-settings.ts';
-import type { NewReleaseSetting } from '../../wire/status.ts';
+import type { AddedReleaseSetting } from '../../wire/status.ts';
 import { type CommandContext, CommandUsageError } from '../command-line/client-command.ts';
 import { promptForInput } from './confirm-start.ts';
 
@@ -8,7 +8,10 @@ import { promptForInput } from './confirm-start.ts';
  * omits.
  * @throws CommandUsageError if `--set` omits a value and there is no terminal
  */
-export async function promptForNewSettings(context: CommandContext, settings: readonly NewReleaseSetting[]) {
+export async function promptForNewSettings(
+  context: CommandContext,
+  settings: readonly AddedReleaseSetting[],
+) {
   const given: Record<string, string> = {};
   for (const one of context.args.list) {
     const [name = '', ...value] = one.split('=');

@@ -20,7 +20,7 @@ export interface ErrorExplanation {
 export type ErrorCodeTable = Readonly<Record<string, Omit<ErrorExplanation, 'outcome'>>>;
 
 /** Codes of runs that were refused before they changed anything. */
-export const refusedCodes = {
+export const refusedCodeTable = {
   'no-socket': {
     meaning: 'No engine responds on the socket. The socket is not mounted, or the engine is not running.',
     advice:

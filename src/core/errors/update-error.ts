@@ -5,7 +5,7 @@ import {
   type ErrorCodeTable,
   type ErrorExplanation,
   type FailureOutcome,
-  refusedCodes,
+  refusedCodeTable,
 } from './refused-codes.ts';
 
 /** Codes for mistakes in the command line or the environment. */
@@ -145,7 +145,7 @@ const withOutcome = <K extends string>(
 /** Explanations of all error codes. */
 const table = {
   ...withOutcome('usage', usageErrors),
-  ...withOutcome('refused', refusedCodes),
+  ...withOutcome('refused', refusedCodeTable),
   ...withOutcome('failed', failures),
   ...withOutcome('broken', outages),
 };

@@ -8,7 +8,7 @@ import { stateDirectoryName } from '../names/state-directory-name.ts';
  * Extended attributes of a file, keyed by name. Values have the format of `getfattr`: `0s` followed by base64. Access
  * control lists are included; their names begin with `system.`, such as `system.posix_acl_access`.
  */
-export type FileAttributes = Readonly<Record<string, string>>;
+export type ExtendedAttributes = Readonly<Record<string, string>>;
 
 /** Value of an access control list that exists but cannot be read, because `getfattr` is not installed. */
 export const unreadableAclPlaceholder = 'unread';
@@ -64,7 +64,7 @@ const stderrOf = (error: unknown): string =>
  * there is an access control list. Returns null if neither program is available.
  * @throws PermissionsLostError if the attributes cannot be read
  */
-export async function readAttributes(path: string): Promise<FileAttributes | null> {
+export async function readExtendedAttributes(path: string): Promise<ExtendedAttributes | null> {
   try {
     return parse(
       await run('getfattr', ['-h', '-d', '-m', '-', '-e', 'base64', '--absolute-names', '--', path]),
@@ -79,7 +79,7 @@ export async function readAttributes(path: string): Promise<FileAttributes | nul
   }
 }
 
-function parse(dump: string): FileAttributes {
+function parse(dump: string): ExtendedAttributes {
   const lines = dump.split('\n').filter((line) => line !== '' && !line.startsWith('# file: '));
   return Object.fromEntries(
     lines.map((line) => {
@@ -100,7 +100,7 @@ const unquote = (name: string): string =>
  * Detects an access control list by the `+` that GNU `ls` prints in `-rw-r-----+`. Returns null for any other `ls`,
  * because it may not print the `+`.
  */
-async function detectAclWithLs(path: string): Promise<FileAttributes | null> {
+async function detectAclWithLs(path: string): Promise<ExtendedAttributes | null> {
   try {
     if (!(await run('ls', ['--version'])).includes('GNU coreutils')) return null;
     return /^\S{10}\+/.test(await run('ls', ['-ld', '--', path]))
@@ -116,8 +116,8 @@ async function detectAclWithLs(path: string): Promise<FileAttributes | null> {
  * called before the final mode is set, because setting a list changes the mode. Returns the names of lost attributes.
  * @throws PermissionsLostError if an access control list is lost
  */
-export async function applyAttributes(path: string, wanted: FileAttributes): Promise<string[]> {
-  const has = await readAttributes(path);
+export async function applyExtendedAttributes(path: string, wanted: ExtendedAttributes): Promise<string[]> {
+  const has = await readExtendedAttributes(path);
   if (has === null) return [];
   const errors = new Map<string, string>();
   const set = (name: string, ...args: string[]) =>
@@ -131,17 +131,17 @@ export async function applyAttributes(path: string, wanted: FileAttributes): Pro
     // `setfattr` accepts the empty value `0s` without setting the attribute, so an empty string is passed instead.
     if (has[name] !== value) await set(name, '-n', name, '-v', value === '0s' ? '' : value);
   }
-  if (errors.size === 0 && hasSameAttributes(has, wanted)) return [];
-  return listLostAttributes(wanted, (await readAttributes(path)) ?? {}, errors);
+  if (errors.size === 0 && hasSameExtendedAttributes(has, wanted)) return [];
+  return listLostAttributes(wanted, (await readExtendedAttributes(path)) ?? {}, errors);
 }
 
-export const hasSameAttributes = (a: FileAttributes, b: FileAttributes): boolean =>
+export const hasSameExtendedAttributes = (a: ExtendedAttributes, b: ExtendedAttributes): boolean =>
   Object.keys({ ...a, ...b }).every((name) => a[name] === b[name]);
 
 /** Returns the names of lost attributes. @throws PermissionsLostError if an access control list is among them */
 function listLostAttributes(
-  wanted: FileAttributes,
-  has: FileAttributes,
+  wanted: ExtendedAttributes,
+  has: ExtendedAttributes,
   errors: ReadonlyMap<string, string>,
 ): string[] {
   const names = Object.keys({ ...wanted, ...has });
@@ -159,7 +159,7 @@ function listLostAttributes(
 }
 
 /** Returns why a new file cannot get these access control lists; null if no reason is known in advance. */
-export function findAclLossReason(attributes: FileAttributes): string | null {
+export function findAclLossReason(attributes: ExtendedAttributes): string | null {
   const list = Object.keys(attributes).find((name) => attributes[name] === unreadableAclPlaceholder);
   if (list !== undefined)
     return 'it has an access-control list, which cannot be read because getfattr is not installed';

@@ -13,11 +13,11 @@ import {
 } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import {
-  applyAttributes,
-  type FileAttributes,
+  applyExtendedAttributes,
+  type ExtendedAttributes,
   isOnSmb,
   PermissionsLostError,
-  readAttributes,
+  readExtendedAttributes,
 } from './attributes.ts';
 import { findUnmappedOwner } from './unmapped-owner.ts';
 
@@ -33,7 +33,7 @@ export interface FilePermissions {
    * Attributes, including the access control list; null if no program can read attributes, undefined if they were not
    * read.
    */
-  attributes?: FileAttributes | null;
+  attributes?: ExtendedAttributes | null;
 }
 
 /**
@@ -107,7 +107,7 @@ export const diskFileSystem: FileSystem = {
   },
 
   async readPermissions(path) {
-    return { ...(await diskFileSystem.readOwner(path)), attributes: await readAttributes(path) };
+    return { ...(await diskFileSystem.readOwner(path)), attributes: await readExtendedAttributes(path) };
   },
 
   async makeDirectory(path, mode) {
@@ -126,7 +126,7 @@ export const diskFileSystem: FileSystem = {
       if (owner === null) await chownLikeParentDirectory(path);
       // The access control list is set before the mode, because the mode's group bits are the list's mask. Without the
       // list, these bits would give access to the whole group, or to the users in the directory's default list.
-      const lost = owner?.attributes ? await applyAttributes(path, owner.attributes) : [];
+      const lost = owner?.attributes ? await applyExtendedAttributes(path, owner.attributes) : [];
       // The mode is set after the owner, because changing the owner clears the set-user-ID bits. If the access control
       // list has already set the mode, the mode is not set again, because some file systems would then remove the list.
       if (((await file.stat()).mode & 0o7777) !== mode) {

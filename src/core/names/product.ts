@@ -23,7 +23,7 @@ export interface Product {
    * Whether restore points include the data of a service, keyed by service name. The instance's settings and a label
    * override this.
    */
-  readonly data?: Readonly<Record<string, DataSetting>>;
+  readonly data?: Readonly<Record<string, DataKeyword>>;
   /** Command that checks a new app container, unless a label of the image sets another command. */
   readonly ready?: readonly string[];
   /** Command that checks an instance before an update, unless a label of the image sets another command. */
@@ -31,10 +31,10 @@ export interface Product {
 }
 
 /** `save` includes the data of a service in restore points, `none` excludes it. */
-export const dataSettingValues = ['save', 'none'] as const;
-export type DataSetting = (typeof dataSettingValues)[number];
-export const isDataSetting = (value: unknown): value is DataSetting =>
-  dataSettingValues.some((word) => word === value);
+export const dataKeywords = ['save', 'none'] as const;
+export type DataKeyword = (typeof dataKeywords)[number];
+export const isDataKeyword = (value: unknown): value is DataKeyword =>
+  dataKeywords.some((word) => word === value);
 
 /** A product as specified by its publisher. Missing values are derived from the name. */
 export type ProductOptions = Pick<Product, 'name'> &
@@ -81,7 +81,7 @@ const productSchema = z.strictObject(
       ),
     ),
     data: z.optional(
-      z.record(z.string().check(z.regex(serviceForm)), z.enum(dataSettingValues, saveOrNone), saveOrNone),
+      z.record(z.string().check(z.regex(serviceForm)), z.enum(dataKeywords, saveOrNone), saveOrNone),
     ),
     ready: z.optional(commandSchema),
     preflight: z.optional(commandSchema),
@@ -166,8 +166,10 @@ export const parseJsonCommand = (text: string): readonly string[] | undefined =>
   createJsonTextSchema(commandSchema).safeParse(text).data;
 
 /** Returns the name of the app image label that contains the release's own check or its new settings as JSON. */
-export const jsonLabelOf = ({ labelPrefix }: Product, kind: 'ready' | 'preflight' | 'settings'): string =>
-  `${labelPrefix}.${kind}`;
+export const releaseJsonLabelOf = (
+  { labelPrefix }: Product,
+  kind: 'ready' | 'preflight' | 'settings',
+): string => `${labelPrefix}.${kind}`;
 
 /** The default product. */
 export const svcProduct: Product = createProduct({

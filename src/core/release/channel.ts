@@ -20,11 +20,11 @@ export interface Release {
   /** Oldest version that can be updated to this release, such as `v1.5.0`, if the feed specifies it. */
   requires?: string;
   /** Files published with the release, if they were requested from the feed. */
-  assets?: readonly Asset[];
+  assets?: readonly ReleaseAsset[];
 }
 
 /** A file that is published with a release. */
-export interface Asset {
+export interface ReleaseAsset {
   name: string;
   /** Address from the feed. In a static feed, the address may be relative to the feed file. */
   url: string;

@@ -1,7 +1,7 @@
 import { compareSharedVersionNumbers, countVersionNumbers, truncateVersion } from './compare-versions.ts';
 import { isNumberedTag, type PinTag, tagPrefixOf, tagSuffixOf } from './pin-tag.ts';
 import type { NumberedTag } from './tag.ts';
-import type { PlannedTarget, ReleaseTarget } from './target.ts';
+import type { ReleaseOrCanaryTarget, ReleaseTarget } from './target.ts';
 
 /** The new tag, or the reason why the tag is not changed. */
 export type TagUpdateResult =
@@ -18,7 +18,7 @@ export type TagUpdateResult =
   | { kind: 'unversioned' };
 
 /** Determines the tag for a target (docs/contract.md 3.2), in the format of the current tag. */
-export function planTagUpdate(tag: PinTag, target: PlannedTarget): TagUpdateResult {
+export function planTagUpdate(tag: PinTag, target: ReleaseOrCanaryTarget): TagUpdateResult {
   if (target.kind === 'canary') {
     const moves = tag.kind === 'release' || tag.kind === 'latest' || tag.kind === 'canary';
     return moves ? { kind: 'moved', tag: target.tag } : { kind: 'stays' };

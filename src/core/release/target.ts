@@ -24,7 +24,7 @@ export type Target =
  * Target to which tags can be changed. The planner first converts a floating target to such a target, and rejects a
  * target without a version.
  */
-export type PlannedTarget = Extract<Target, { kind: 'release' | 'canary' }>;
+export type ReleaseOrCanaryTarget = Extract<Target, { kind: 'release' | 'canary' }>;
 
 export type ReleaseTarget = Extract<Target, { kind: 'release' }>;
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CancelledError, InterruptedError } from '../../core/cancellation/cancelled.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { EngineApi } from '../engine-api.ts';
-import type { EngineOperation, EngineTimeouts } from '../engine-calls.ts';
+import type { EngineCall, EngineTimeouts } from '../engine-calls.ts';
 import { EngineClient } from '../http/client.ts';
 import { type EngineConnection, parseEngineConnection } from '../http/engine-connection.ts';
 import {
@@ -174,7 +174,7 @@ export class Engine extends EngineApi {
   }
 
   /** If the engine stops responding, waits for it and repeats the request. */
-  protected override async exchange(call: EngineOperation, question: EngineRequest): Promise<EngineResponse> {
+  protected override async exchange(call: EngineCall, question: EngineRequest): Promise<EngineResponse> {
     const name = requestNameOf(question);
     const { repeat = question.method === 'GET' ? 'failed' : 'lost' } = call;
     let readings = 0;

@@ -58,7 +58,7 @@ export async function takeContainerSnapshots(
 ): Promise<ContainerSnapshot[]> {
   const blueprints: ContainerSnapshot[] = [];
   for (const raw of await engine.inspectRaw(ids)) {
-    const blueprint = buildContainerSnapshot(raw, engine.apiVersion);
+    const blueprint = toContainerSnapshot(raw, engine.apiVersion);
     const mounted = new Set(
       toList<Json>(raw.Mounts).map(({ Destination }) => normalizeContainerPath(String(Destination))),
     );
@@ -74,7 +74,7 @@ export async function takeContainerSnapshots(
  * @param raw - response to `GET /containers/<id>/json`, or an element of `docker inspect`
  * @param apiVersion - API version of the response, such as `1.45`; empty if unknown
  */
-export function buildContainerSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot {
+export function toContainerSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot {
   const { Id, Name, Image, Config, HostConfig, NetworkSettings, Mounts, ImageManifestDescriptor } =
     raw as Json;
   const [id, config, host] = [String(Id), toObject(Config), toObject(HostConfig)];

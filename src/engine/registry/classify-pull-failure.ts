@@ -4,18 +4,18 @@ import type { ErrorCode } from '../../core/errors/update-error.ts';
  * Retry policy for a failed pull: `never` if a retry cannot help, `once` if only the first retry can help, `patiently`
  * if the registry limits requests, `often` for a temporary failure.
  */
-export type RetryPolicy = 'never' | 'once' | 'patiently' | 'often';
+export type PullRetryPolicy = 'never' | 'once' | 'patiently' | 'often';
 
 interface PullFailure {
   code: Extract<ErrorCode, `pull-${string}`>;
-  retryPolicy: RetryPolicy;
+  retryPolicy: PullRetryPolicy;
   /** Cause of the failure. Messages print it after `repository:tag: `. */
   sentence: string;
   /** Next step for the user, if the general advice for the code does not fit. */
   advice?: string;
 }
 
-type Row = readonly [RegExp, PullFailure['code'], RetryPolicy, sentence: string, advice?: string];
+type Row = readonly [RegExp, PullFailure['code'], PullRetryPolicy, sentence: string, advice?: string];
 
 /** Matches a status code only if the text calls it a status, because a size, port or version may be the same number. */
 const status = (codes: string): string => String.raw`(?:status(?: code)?:?|\bhttp|…"?:) (?:${codes})\b`;

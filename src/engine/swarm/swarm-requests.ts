@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { type EngineOperationName, engineCalls } from '../engine-calls.ts';
-import type { EngineFilters, EngineOperationOptions } from '../engine-request-sender.ts';
+import { type EngineCallName, engineCalls } from '../engine-calls.ts';
+import type { EngineCallOptions, EngineFilters } from '../engine-request-sender.ts';
 import { type EngineError, findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import type { EngineResponse } from '../http/request.ts';
 import { type Json, toObject } from '../objects/json.ts';
@@ -41,8 +41,8 @@ const leaderless =
  */
 async function requestSwarm(
   engine: Engine,
-  name: EngineOperationName,
-  options: EngineOperationOptions = {},
+  name: EngineCallName,
+  options: EngineCallOptions = {},
 ): Promise<EngineResponse> {
   for (const endsAt = performance.now() + leaderlessMs; ; await sleep(pauseMs)) {
     try {
@@ -63,7 +63,7 @@ const isLeaderless = (error: EngineError | null): error is EngineError =>
   error?.code === 'late' ||
   ([500, 503].includes(error?.status ?? 0) && leaderless.test(error?.message ?? ''));
 
-async function get(engine: Engine, name: EngineOperationName, filters?: EngineFilters): Promise<unknown> {
+async function get(engine: Engine, name: EngineCallName, filters?: EngineFilters): Promise<unknown> {
   const { status, body } = await requestSwarm(engine, name, filters && { filters });
   return status === 404 ? null : JSON.parse(body.toString());
 }
@@ -89,23 +89,23 @@ export async function readSwarmManagerInfo(engine: Engine): Promise<SwarmManager
 }
 
 /** @param filters - such as `{ label: ['com.docker.stack.namespace=svc'] }` */
-export const listServices = async (engine: Engine, filters: EngineFilters): Promise<SwarmService[]> =>
+export const listSwarmServices = async (engine: Engine, filters: EngineFilters): Promise<SwarmService[]> =>
   mapJsonList(await get(engine, 'listServices', filters), toSwarmService);
 
 /**
  * Lists tasks, including the completed tasks that Swarm retains.
  * @param services - ids or names of services
  */
-export const listTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
+export const listSwarmTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
   services.length === 0
     ? []
     : mapJsonList(await get(engine, 'listTasks', { service: services }), toSwarmTask);
 
-export const listNodes = async (engine: Engine): Promise<SwarmNode[]> =>
+export const listSwarmNodes = async (engine: Engine): Promise<SwarmNode[]> =>
   mapJsonList(await get(engine, 'listNodes'), toSwarmNode);
 
 /** Finds a Swarm config by its exact name; null if no config has this name. */
-export async function findConfig(engine: Engine, name: string): Promise<SwarmConfig | null> {
+export async function findSwarmConfig(engine: Engine, name: string): Promise<SwarmConfig | null> {
   const found = mapJsonList(await get(engine, 'listConfigs', { name: [name] }), toSwarmConfig);
   return found.find((each) => each.name === name) ?? null;
 }
@@ -122,7 +122,7 @@ const configBody = ({ name, labels, data }: ConfigSpec) => ({
  * Creates a Swarm config. Returns `taken` if a config with this name exists.
  * @throws UpdateError engine-unavailable
  */
-export async function createConfig(engine: Engine, config: ConfigSpec): Promise<'made' | 'taken'> {
+export async function createSwarmConfig(engine: Engine, config: ConfigSpec): Promise<'made' | 'taken'> {
   const body = configBody(config);
   const options = { params: { name: config.name }, body };
   const made = await requestSwarm(engine, 'createConfig', options).catch(tolerateErrors('conflict'));
@@ -133,7 +133,7 @@ export async function createConfig(engine: Engine, config: ConfigSpec): Promise<
  * If the Swarm config has changed since it was read, returns `moved` and changes nothing.
  * @throws UpdateError engine-unavailable
  */
-export async function updateConfigLabels(
+export async function updateSwarmConfigLabels(
   engine: Engine,
   { id, name, version, data }: SwarmConfig,
   labels: Readonly<Record<string, string>>,
@@ -143,7 +143,7 @@ export async function updateConfigLabels(
 }
 
 /** Succeeds if the Swarm config does not exist. */
-export async function removeConfig(engine: Engine, { id, name }: SwarmConfig): Promise<void> {
+export async function removeSwarmConfig(engine: Engine, { id, name }: SwarmConfig): Promise<void> {
   await requestSwarm(engine, 'removeConfig', { params: { id, name } });
 }
 
@@ -151,7 +151,7 @@ export async function removeConfig(engine: Engine, { id, name }: SwarmConfig): P
  * @param headers - registry credentials, which Swarm stores in the service
  * @throws UpdateError engine-unavailable
  */
-export async function createService(
+export async function createSwarmService(
   engine: Engine,
   spec: Json,
   headers: Readonly<Record<string, string>>,
@@ -165,7 +165,7 @@ export async function createService(
  * If the Swarm service has changed since it was read, returns `moved` and changes nothing.
  * @throws UpdateError engine-unavailable
  */
-export async function updateService(
+export async function updateSwarmService(
   engine: Engine,
   { id, name, version }: Pick<SwarmService, 'id' | 'name' | 'version'>,
   spec: Json,
@@ -177,8 +177,8 @@ export async function updateService(
 
 async function write(
   engine: Engine,
-  name: EngineOperationName,
-  options: EngineOperationOptions,
+  name: EngineCallName,
+  options: EngineCallOptions,
 ): Promise<'written' | 'moved'> {
   try {
     await requestSwarm(engine, name, options);
@@ -190,6 +190,6 @@ async function write(
 }
 
 /** Succeeds if the Swarm service does not exist. */
-export async function removeService(engine: Engine, id: string): Promise<void> {
+export async function removeSwarmService(engine: Engine, id: string): Promise<void> {
   await requestSwarm(engine, 'removeService', { params: { id } });
 }

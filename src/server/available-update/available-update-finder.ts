@@ -4,10 +4,16 @@ import { composeLabels } from '../../engine/objects/labels.ts';
 import { createFeed, type Feed, type InstallableReleases } from '../../feed/create-feed.ts';
 import { findRecall } from '../../provenance/channel-file.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
-import type { NewReleaseSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
+import type { AddedReleaseSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
 import type { UpdateEventListeners } from '../application/listeners.ts';
-import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
+import type { CompleteUpdateRequest } from '../contract/instance-updates.ts';
 import type { DeploymentCache } from '../deployment/deployment-cache.ts';
+import {
+  type ChannelFileEffects,
+  evaluateChannelFile,
+  excludeVersions,
+  noChannelFileEffects,
+} from './channel-file-effects.ts';
 import { ChannelFileReader } from './channel-file-reader.ts';
 import {
   type AvailableUpdateFacts,
@@ -16,12 +22,6 @@ import {
   resolveRequestedTarget,
   type UpdateTarget,
 } from './choose-update.ts';
-import {
-  emptyPublisherNotice,
-  excludeVersions,
-  type PublisherNotice,
-  publisherNoticeOf,
-} from './publisher-notice.ts';
 import { type FeedContext, ReleaseVerifier } from './release-verifier.ts';
 import { StaleTagWatch } from './stale-tag-watch.ts';
 
@@ -119,7 +119,7 @@ export class AvailableUpdateFinder {
   }
 
   /** Returns the target of a requested update, or the reason why it cannot be installed. */
-  async resolveDestination(order: CompleteUpdateOrder): Promise<UpdateTarget | { reason: Reason }> {
+  async resolveDestination(order: CompleteUpdateRequest): Promise<UpdateTarget | { reason: Reason }> {
     const { known } = await this.now();
     return resolveInstallableTarget(resolveRequestedTarget(order, known), known);
   }
@@ -128,7 +128,7 @@ export class AvailableUpdateFinder {
    * Returns the new settings of a verified release, and whether each setting is already set. If the engine does not
    * respond, no setting counts as set.
    */
-  async settings(proof: ReleaseFile | string | undefined): Promise<NewReleaseSetting[]> {
+  async settings(proof: ReleaseFile | string | undefined): Promise<AddedReleaseSetting[]> {
     const listed = (typeof proof === 'object' && proof.settings) || [];
     const values = listed.length > 0 ? await this.#appVariables().catch(() => null) : null;
     return listed.map(({ default: usual = null, generate, ...setting }) => ({
@@ -186,20 +186,20 @@ export class AvailableUpdateFinder {
   }
 
   /** Returns the effects of the publisher's channel file on this instance. Never rejects. */
-  async readPublisherNotice(): Promise<PublisherNotice> {
+  async readPublisherNotice(): Promise<ChannelFileEffects> {
     const { ledger, settings } = this.#context;
     const file = await this.#files.current(this.#channel);
-    if (file === null) return emptyPublisherNotice;
+    if (file === null) return noChannelFileEffects;
     const rollout = file.rollout ? await ledger.readStagedRollout().catch(() => null) : null;
     const isSigned = this.#proven !== null;
-    return publisherNoticeOf(file, { version: settings.version, rollout, isSigned, now: Date.now() });
+    return evaluateChannelFile(file, { version: settings.version, rollout, isSigned, now: Date.now() });
   }
 
   #wordFields({
     recalled,
     urgent,
     staleSince,
-  }: PublisherNotice): Pick<Status, 'feedError' | 'recalled' | 'urgent'> {
+  }: ChannelFileEffects): Pick<Status, 'feedError' | 'recalled' | 'urgent'> {
     const recall = findRecall({ recalled }, this.#context.settings.version);
     const { failure = null, nextCheckAt = '' } = this.#feed ?? {};
     const stale = `channel.json expired at ${staleSince}`;

@@ -19,8 +19,8 @@ import type {
   Status,
   UpToDate,
 } from '../../wire/status.ts';
-import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
-import { findRecallReason, type PublisherNotice } from './publisher-notice.ts';
+import type { CompleteUpdateRequest } from '../contract/instance-updates.ts';
+import { type ChannelFileEffects, findRecallReason } from './channel-file-effects.ts';
 import type { ReleaseVerification } from './release-verifier.ts';
 
 export interface AvailableUpdateFacts {
@@ -37,7 +37,7 @@ export interface AvailableUpdateFacts {
   skipped: Skipped | null;
   /** Verification results of newer releases, keyed by version; null if signatures are not required. */
   proofs: ReadonlyMap<string, ReleaseVerification> | null;
-  notice: PublisherNotice;
+  notice: ChannelFileEffects;
   /**
    * `releases`, plus the release that has not been rolled out to this instance yet; null if there is no such release.
    */
@@ -228,7 +228,7 @@ export function resolveDirectTarget(
 
 /** Resolves the target of a request, without verifying the release. */
 export const resolveRequestedTarget = (
-  { target, allSteps }: CompleteUpdateOrder,
+  { target, allSteps }: CompleteUpdateRequest,
   known: AvailableUpdateFacts,
 ): UpdateTarget | { reason: Reason } =>
   (allSteps ? resolveFirstUpgradeStep : resolveDirectTarget)(target, known);

@@ -32,10 +32,10 @@ export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps' |
 }
 
 /** `UpdateOrder` with defaults applied. A target of null means `next` from the status. */
-export type CompleteUpdateOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'>> &
+export type CompleteUpdateRequest = Required<Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'>> &
   Pick<UpdateOrder, 'allSteps' | 'settings'> & { target: string | null };
 
-export type CompleteRollbackOrder = Required<RollbackOrder>;
+export type CompleteRollbackRequest = Required<RollbackOrder>;
 
 /** Events, and the argument that their listeners receive. */
 export interface UpdateEvents {

@@ -4,7 +4,7 @@ import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import type { UpdateApi } from '../run/update-api.ts';
 import type { LibraryOperation } from './endpoint.ts';
 import { formatMetrics } from './metrics.ts';
-import { isContradictoryRequest, libraryOperations } from './operations.ts';
+import { isContradictoryStartRequest, libraryOperations } from './operations.ts';
 
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 
@@ -25,7 +25,7 @@ export function createLibraryMethods(
     const { data, error } = body.schema.safeParse(said, { error: english().localeError });
     if (error)
       throw new TypeError(`${name}-updater: invalid argument of ${method}()\n${prettifyError(error)}`);
-    if (isContradictoryRequest(data))
+    if (isContradictoryStartRequest(data))
       throw new TypeError(`${name}-updater: when: "idle" and force cannot be combined`);
     return ask(service, data, by);
   };

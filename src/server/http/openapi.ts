@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { logLevels, phases } from '../../core/progress/event.ts';
 import {
   createKeywordField,
-  createObjectSchema,
+  defineSchema,
   createOptionalField,
   createPercentField,
   createTextField,
@@ -179,7 +179,7 @@ const responses = {
   ),
 };
 
-const lineShape = createObjectSchema('Line', 'A line of the updater log', {
+const lineShape = defineSchema('Line', 'A line of the updater log', {
   time: createTextField(),
   level: createKeywordField(logLevels),
   phase: createKeywordField(phases),

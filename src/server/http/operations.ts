@@ -1,7 +1,7 @@
 import type * as z from 'zod/mini';
 import { updateTargetOf } from '../../core/release/channel.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
-import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
+import type { CompleteUpdateRequest } from '../contract/instance-updates.ts';
 import {
   automaticUpdateSettingsSchema,
   channelRequestSchema,
@@ -30,7 +30,7 @@ import { readJsonBody } from './read-json-body.ts';
 const maxOpenStreams = 100;
 
 /** Whether a start request contains both `when: "idle"` and `force: true`. */
-export const isContradictoryRequest = (said: unknown): boolean => {
+export const isContradictoryStartRequest = (said: unknown): boolean => {
   const { when, force } = Object(said) as { when?: unknown; force?: unknown };
   return when === 'idle' && force === true;
 };
@@ -48,7 +48,7 @@ function createLibraryEndpoint<Said, Result>({ ask, told, ...endpoint }: Library
       const given = await readJsonBody(request, body.schema);
       if (given === undefined && body.missing !== undefined) throw new ProblemError(400, body.missing);
       const said = given ?? body.schema.parse({});
-      if (isContradictoryRequest(said))
+      if (isContradictoryStartRequest(said))
         throw new ProblemError(400, '`when: "idle"` and `force: true` cannot be combined.');
       const result = told(await ask(service, said, by), said);
       return createJsonResponse(status, result, endpoint.isLocated ? { Location: `${path}/progress` } : {});
@@ -136,7 +136,7 @@ const toUpdateOptions = ({
   allSteps = false,
   settings,
 }: Omit<z.infer<typeof updateRequestSchema>, 'when' | 'force'>): Omit<
-  CompleteUpdateOrder,
+  CompleteUpdateRequest,
   'when' | 'force' | 'by'
 > => ({
   target: target === undefined ? null : allSteps ? target : updateTargetOf(target),

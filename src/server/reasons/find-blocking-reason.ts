@@ -1,6 +1,6 @@
 import type { JobKind, ReasonCode } from '../../wire/codes.ts';
 import type { BlockingJob, Reason } from '../../wire/status.ts';
-import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
+import type { CompleteUpdateRequest } from '../contract/instance-updates.ts';
 import type { DeploymentNotFoundError } from '../deployment/deployment-not-found-error.ts';
 
 interface BlockingFacts {
@@ -78,7 +78,7 @@ export function findStuckJobsReason(jobs: readonly BlockingJob[]): Reason | null
 
 /** Returns the jobs for which the run must wait, or the reason why jobs block the run. */
 export function findAwaitedJobs(
-  { when, force }: Pick<CompleteUpdateOrder, 'when' | 'force'>,
+  { when, force }: Pick<CompleteUpdateRequest, 'when' | 'force'>,
   jobs: readonly BlockingJob[],
 ): { jobs: BlockingJob[] } | { reason: Reason } {
   if (force) return { jobs: [] };

@@ -13,7 +13,7 @@ export const noRestorePointReason: Reason = {
   message: 'the last update did not save a restore point',
 };
 
-export const createVersionMismatchReason = (version: string, confirm: string): Reason => ({
+export const createWrongRestorePointReason = (version: string, confirm: string): Reason => ({
   code: 'no-restore-point',
   message: `the restore point is for ${version}, not for ${confirm}`,
 });
@@ -24,7 +24,7 @@ export const updateStartingReason: Reason = {
 };
 
 /** Describes the current run as the reason why no other run can start. */
-export const describeRunInProgress = ({
+export const createRunInProgressReason = ({
   kind,
   to,
   by,

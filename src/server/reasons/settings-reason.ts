@@ -1,5 +1,5 @@
 import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
-import type { NewReleaseSetting, Reason } from '../../wire/status.ts';
+import type { AddedReleaseSetting, Reason } from '../../wire/status.ts';
 
 /** Thrown if a value was given for a setting that the release does not list. */
 export class UnknownSettingError extends TypeError {}
@@ -10,7 +10,7 @@ export class UnknownSettingError extends TypeError {}
  */
 export function findSettingsBlockingReason(
   version: string,
-  settings: readonly NewReleaseSetting[],
+  settings: readonly AddedReleaseSetting[],
   given: Readonly<Record<string, string>> = {},
 ): Reason | null {
   const names = settings.map(({ name }) => name);

@@ -6,10 +6,10 @@ import { type RunResult, runResultSchema } from '../../core/progress/run-result.
 import { createRunWithDefaults } from '../../wire/api-client/parse-responses.ts';
 import { isSuccessfulOutcome, launchStates, type RunState } from '../../wire/codes.ts';
 import {
+  automaticRollbackSchema,
   type Run,
   type RunStep,
   restorePointSchema,
-  rolledBackSchema,
   runSchema,
 } from '../../wire/status.ts';
 import type { InitialRunFacts } from '../deployment/updater-container.ts';
@@ -123,7 +123,7 @@ export class RunRecord {
       return;
     }
     const restorePoint = restorePointSchema.read(fields.restorePoint);
-    const rolledBack = rolledBackSchema.read(fields.rolledBack);
+    const rolledBack = automaticRollbackSchema.read(fields.rolledBack);
     if (restorePoint || rolledBack)
       this.#change({ ...(restorePoint && { restorePoint }), ...(rolledBack && { rolledBack }) });
     const { phase, percent, message, time, level } = event;

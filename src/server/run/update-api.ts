@@ -2,8 +2,8 @@ import { EngineError } from '../../engine/http/engine-error.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import { ApplicationError } from '../application/call-application.ts';
 import type {
-  CompleteRollbackOrder,
-  CompleteUpdateOrder,
+  CompleteRollbackRequest,
+  CompleteUpdateRequest,
   InstanceUpdates,
 } from '../contract/instance-updates.ts';
 import type { RunRecord } from './run-record.ts';
@@ -31,8 +31,8 @@ export interface UpdateApi extends Pick<InstanceUpdates, LibraryMethodName> {
   readonly version: string;
   /** Whether an update is in progress. Called for users who are not admins, because they cannot read the status. */
   isUpdating(): Promise<boolean>;
-  start(order: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
-  rollback(order: CompleteRollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
+  start(order: CompleteUpdateRequest): Promise<{ run: Run } | { reason: Reason }>;
+  rollback(order: CompleteRollbackRequest): Promise<{ run: Run } | { reason: Reason }>;
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
   /** Creates a diagnostic archive that can be attached to an issue. */
   createReport(): Promise<Uint8Array<ArrayBuffer>>;

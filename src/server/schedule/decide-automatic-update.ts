@@ -1,8 +1,8 @@
 import { automaticCaller, isSuccessfulOutcome } from '../../wire/codes.ts';
 import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
 import type { Automatic, BlockedBy, NextRelease, Run } from '../../wire/status.ts';
+import type { ChannelFileEffects } from '../available-update/channel-file-effects.ts';
 import type { AvailableUpdate, AvailableUpdateFacts } from '../available-update/choose-update.ts';
-import type { PublisherNotice } from '../available-update/publisher-notice.ts';
 import type { AutomaticUpdateSettings } from '../contract/automatic-update-settings.ts';
 import { generateTimeWindows, type TimeWindowOccurrence } from '../contract/time-window.ts';
 
@@ -68,7 +68,7 @@ function pauseOf(past: readonly Run[]): BlockedBy | null {
  * Returns a reason to block automatic updates if the channel file has expired, because the server may have missed a
  * recall.
  */
-const stalenessOf = ({ staleSince: since }: Pick<PublisherNotice, 'staleSince'>): BlockedBy | null =>
+const stalenessOf = ({ staleSince: since }: Pick<ChannelFileEffects, 'staleSince'>): BlockedBy | null =>
   since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
 
 const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';

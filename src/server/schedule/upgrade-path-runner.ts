@@ -1,4 +1,4 @@
-import { findExpectedPendingStep } from '../../wire/derived/upgrade-path-position.ts';
+import { findExpectedUpgradeStep } from '../../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Run } from '../../wire/status.ts';
 import { callApplication } from '../application/call-application.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
@@ -100,6 +100,6 @@ const checkFailed = 'the check before the next step failed; the log of the serve
 
 /** Returns the step after the last run; null if that run is still in progress, did not succeed, or has no next step. */
 export function findPendingUpgradeStep(last: Run | undefined): PendingStep | null {
-  const step = last?.endedAt ? findExpectedPendingStep(last) : null;
+  const step = last?.endedAt ? findExpectedUpgradeStep(last) : null;
   return step && { ...step, until: new Date(Date.parse(step.since) + pendingStepTimeoutMs).toISOString() };
 }

@@ -104,7 +104,7 @@ export class ProductCallbackClient implements JobQueue {
 
   /**
    * Returns a callback's result. Throws its first failure unchanged.
-   * @throws RepeatedCallbackError for each further failure until the callback succeeds
+   * @throws RepeatedCallbackFailureError for each further failure until the callback succeeds
    */
   async #reported<T>(name: string, asked: Promise<T>): Promise<T> {
     try {
@@ -113,7 +113,7 @@ export class ProductCallbackClient implements JobQueue {
       return result;
     } catch (cause) {
       if (this.#failing.has(name))
-        throw new RepeatedCallbackError(`the callback ${name} is still failing`, { cause });
+        throw new RepeatedCallbackFailureError(`the callback ${name} is still failing`, { cause });
       this.#failing.add(name);
       throw cause;
     }
@@ -136,7 +136,7 @@ export class ProductCallbackClient implements JobQueue {
 }
 
 /** Callback failure that is not logged, because the callback's first failure is already in the log. */
-export class RepeatedCallbackError extends Error {}
+export class RepeatedCallbackFailureError extends Error {}
 
 class ProductResponseError extends Error {
   readonly status: number;

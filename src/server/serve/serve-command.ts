@@ -5,7 +5,7 @@ import { escapeUnprintable } from '../../core/text/plain-text.ts';
 import type { LogEntry } from '../../feed/create-feed.ts';
 import { createInstanceUpdates, fileStore, toNodeHandler } from '../index.ts';
 import { createAuthorizer } from './create-authorizer.ts';
-import { ProductCallbackClient, RepeatedCallbackError } from './product-callback-client.ts';
+import { ProductCallbackClient, RepeatedCallbackFailureError } from './product-callback-client.ts';
 import { readServeSettings } from './serve-settings.ts';
 
 /** Runs `svc-updater serve` until SIGTERM or SIGINT (docs/contract.md 8.45). @returns the exit code */
@@ -61,7 +61,7 @@ function log(entry: LogEntry): void {
 export function formatLogEntry({ level, message, cause }: LogEntry): string | null {
   const causes: string[] = [];
   for (let each = cause; each instanceof Error; each = each.cause) {
-    if (each instanceof RepeatedCallbackError) return null;
+    if (each instanceof RepeatedCallbackFailureError) return null;
     causes.push(each.message);
   }
   return escapeUnprintable([`${level.toUpperCase()} ${message}`, ...causes].join(': '));

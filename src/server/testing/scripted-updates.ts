@@ -2,7 +2,7 @@ import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import { createRequestHandler } from '../http/handler.ts';
 import { createLibraryMethods } from '../http/library-methods.ts';
 import type { Script } from './script.ts';
-import { ScriptedService } from './scripted-service.ts';
+import { ScriptedUpdateApi } from './scripted-update-api.ts';
 
 /**
  * Creates a library object that simulates updates from a script, for testing pages without an engine, feed, queue or
@@ -10,7 +10,7 @@ import { ScriptedService } from './scripted-service.ts';
  */
 export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   const path = script.path ?? '/api/v1/instance/update';
-  const service = new ScriptedService(script);
+  const service = new ScriptedUpdateApi(script);
   const answer = createRequestHandler(service, {
     path,
     authorize: (request) => {
@@ -30,7 +30,7 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
 }
 
 /** Returns a disturbed response, such as a proxy's error page; undefined if requests are not disturbed. */
-async function disturbed(service: ScriptedService, signal: AbortSignal): Promise<Response | undefined> {
+async function disturbed(service: ScriptedUpdateApi, signal: AbortSignal): Promise<Response | undefined> {
   switch (service.disturbance) {
     case 'closed':
       return Response.error();

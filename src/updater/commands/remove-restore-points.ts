@@ -2,7 +2,7 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
 import { linkProjectPaths } from '../compose/inspect/project-files/read-project.ts';
 import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
-import { discardRestorePoints } from '../data/discard-restore-point.ts';
+import { removeProjectRestorePoints } from '../data/remove-restore-point.ts';
 import { resolveRestorePointsDirectory } from '../data/restore-point.ts';
 import { formatCount } from '../run/log/format-values.ts';
 import type { RunOutcome } from '../run/log/run-outcome.ts';
@@ -29,7 +29,7 @@ export async function removeRestorePoints(
   const directory = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
   const doors = { engine, log, project: place.name, helperImageId: own.imageId };
-  const { removed, failures } = await discardRestorePoints(doors, directory, project);
+  const { removed, failures } = await removeProjectRestorePoints(doors, directory, project);
   const [failure] = failures;
   if (failure === undefined) await removeReserveFiles(place.directory);
   if (failure !== undefined) {

@@ -16,7 +16,7 @@ import { checkJournalFiles, checkJournalProject } from '../compose/recovery/chec
 import { relocateFileRecord } from '../compose/recovery/gather-previous-run.ts';
 import { type ProjectRunState, projectOutcomeFactsOf } from '../compose/recovery/project-run-state.ts';
 import { recoverPreviousRun } from '../compose/recovery/recover-previous-run.ts';
-import { beginRollbackWithData, checkRestorePoint } from '../compose/rollback/restore-data.ts';
+import { beginRollbackWithData, requireRestorableData } from '../compose/rollback/restore-data.ts';
 import { saveDataBeforeRollback } from '../compose/save/save-data.ts';
 import { requireSpaceToRestore } from '../data/copies/copy-mounts.ts';
 import type { PlannedRestorePoint } from '../data/copies/estimate-restore-point.ts';
@@ -26,14 +26,14 @@ import { findRollbackObstacles } from '../data/find-rollback-obstacles.ts';
 import {
   findRestorePoints,
   formatRestorePointTime,
-  type RestorePointOwner,
+  type RestorePointProject,
   type RestorePointRecordData,
   resolveRestorePointsDirectory,
 } from '../data/restore-point.ts';
 import { isSharedHostDirectory } from '../data/selection/choose-mounts.ts';
-import { logDryRunResult } from '../run/last-lines.ts';
+import { logPlanResult } from '../run/last-lines.ts';
 import { formatSeconds, joinWithAnd } from '../run/log/format-values.ts';
-import { buildRequestMaskRules } from '../run/log/mask-rules.ts';
+import { createEngineRequestMaskRules } from '../run/log/mask-rules.ts';
 import { logSuccess, type RunOutcome } from '../run/log/run-outcome.ts';
 import type { CommandLine } from '../run/options/command-line.ts';
 import { rollbackOptionsOf } from '../run/options/update-options.ts';
@@ -135,7 +135,9 @@ async function planRollback(
   const { record, back, changeover } = newest;
   const { point } = record;
   // The old containers may have had a different password, which may still be valid and must be masked too.
-  log.addMaskRules(() => buildRequestMaskRules(back.blueprints.map(({ config }) => ({ body: config }))));
+  log.addMaskRules(() =>
+    createEngineRequestMaskRules(back.blueprints.map(({ config }) => ({ body: config }))),
+  );
   checkJournalProject(back, instance, instance.composed);
   const files = await Promise.all(back.files.map((each) => relocateFileRecord(each, back)));
   if (files.length > 0) checkJournalFiles(back, await listProjectFilePaths(project, paths), at.mountedAt);
@@ -157,7 +159,7 @@ async function planRollback(
   const doors: DataContext = { engine, log, project: project.name, helperImageId: own.imageId, hasLock };
   // Computing missing hashes requires the lock, because nothing may be written without it. If it is not held, only
   // mounts and space are checked.
-  if (checksData && (point.hashes !== null || hasLock)) await checkRestorePoint(doors, record);
+  if (checksData && (point.hashes !== null || hasLock)) await requireRestorableData(doors, record);
   else if (checksData) await requireSpaceToRestore(doors, point);
   const { words } = changeover;
   const from = formatRunningVersion(installation);
@@ -181,7 +183,7 @@ async function findEditedFiles(hashes: RestorePointRecordData['fileHashes']): Pr
 
 async function createNoRestorePointError(
   directory: string,
-  project: RestorePointOwner,
+  project: RestorePointProject,
 ): Promise<UpdateError> {
   const places = await findRestorePoints(directory, project);
   const message =
@@ -213,7 +215,7 @@ function showRollback(
   if (excluded.length > 0)
     log.info(`not in the restore point and therefore not changed: ${joinWithAnd(excluded)}`);
   const rollback = { from, to: version, at, downtimeSeconds: about, bytes };
-  return logDryRunResult(log, 'to roll back, run the same command with --yes', { rollback });
+  return logPlanResult(log, 'to roll back, run the same command with --yes', { rollback });
 }
 
 /** Saves the current data for manual recovery. If this fails or is cancelled, the rollback changes nothing. */

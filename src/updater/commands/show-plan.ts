@@ -16,11 +16,11 @@ import { hasImageDependentChanges } from '../compose/plan/files/draft-file-chang
 import { preparePlan } from '../compose/prepare/prepare-plan.ts';
 import { findLocalImages } from '../compose/pull/local-tags.ts';
 import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
-import { dataFactsOf } from '../compose/restore-point/plan-restore-point.ts';
+import { dataSelectionFactsOf } from '../compose/restore-point/plan-restore-point.ts';
 import { evaluateDataSettings, formatDataSettingProposal } from '../data/selection/evaluate-data.ts';
 import { floatingTagUpdatesOf } from '../plan/check-stale-tags.ts';
 import type { ServiceUpdate } from '../plan/release-plan.ts';
-import { logUpdateDryRunResult } from '../run/last-lines.ts';
+import { logUpdatePlanResult } from '../run/last-lines.ts';
 import { formatFileDifference } from '../run/log/difference.ts';
 import { joinWithAnd } from '../run/log/format-values.ts';
 import type { RunOutcome } from '../run/log/run-outcome.ts';
@@ -46,7 +46,9 @@ export async function showPlan(
   const { engine, log } = context;
   const proposal = context.options.data.restorePoint
     ? null
-    : formatDataSettingProposal(evaluateDataSettings(dataFactsOf(installation, context.options.data)));
+    : formatDataSettingProposal(
+        evaluateDataSettings(dataSelectionFactsOf(installation, context.options.data)),
+      );
   if (proposal !== null) log.info(proposal);
   // Services from the settings file are not suggested, because they are already the default.
   if (line.values.has('service')) {
@@ -70,7 +72,7 @@ export async function showPlan(
       `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
     if (context.options.proof.archive === null) await requirePublishedImages(engine, absent);
-    if (hasImageDependentChanges(plan)) return logUpdateDryRunResult(log);
+    if (hasImageDependentChanges(plan)) return logUpdatePlanResult(log);
   }
   const prepared = await preparePlan(engine, plan, {
     images,
@@ -104,7 +106,7 @@ export async function showPlan(
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
   await requireNoDataLoss(engine, prepared);
   await runPreflight(context, prepared);
-  return logUpdateDryRunResult(log);
+  return logUpdatePlanResult(log);
 }
 
 /** @throws UpdateError pull-unknown if a registry does not have an image that the update would pull */

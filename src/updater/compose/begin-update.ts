@@ -26,9 +26,9 @@ import { logInstallation } from './inspect/log-installation.ts';
 import { ComposeRun } from './loop/compose-run.ts';
 import { listPlannedUpdates } from './plan/plan-update.ts';
 import type { ProjectUpdatePlan } from './plan/prepared-plan.ts';
-import { createPlan } from './prepare/create-plan.ts';
+import { createPlanBeforePull } from './prepare/create-plan-before-pull.ts';
 import { BackgroundPull } from './pull/background-pull.ts';
-import { readPreviousTags } from './pull/local-tags.ts';
+import { readTagsBeforePull } from './pull/local-tags.ts';
 import { requireSpaceToPull } from './pull/require-space-to-pull.ts';
 import {
   type LockedInstance,
@@ -110,7 +110,7 @@ export async function inspectAndPlan(
   logInstallation(installation, context.log);
   const checked = deferRejection(requireRestartableContainers(context, instance, installation));
   context.log.enterPhase('plan');
-  const { plan, early } = await createPlan(context, instance, { installation, expected, recalls });
+  const { plan, early } = await createPlanBeforePull(context, instance, { installation, expected, recalls });
   await fits;
   return { plan, plannedModel: early, hostCheck: checked };
 }
@@ -133,7 +133,7 @@ async function beginJournal(
     project: installation.project,
     ...storedRequestOf(options),
     from,
-    tags: await readPreviousTags(
+    tags: await readTagsBeforePull(
       engine,
       updates.flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
     ),

@@ -21,7 +21,7 @@ export interface RestorePointLocation {
 }
 
 /** Which data a restore point contains, and which it does not. */
-export interface DataDeclaration {
+export interface DataCoverage {
   /** Services whose data is saved, in start order, with dependencies first. */
   covered: readonly string[];
   /** Excluded services and mounts. `path` is the path of the mount in the container, or null for a whole service. */

@@ -115,7 +115,7 @@ export function resolveRestorePointsDirectory(
   throw new UpdateError('outside-mounts', message, { advice: `Add ${formatMountFlags(restoreDir)}.` });
 }
 
-export interface RestorePointOwner {
+export interface RestorePointProject {
   name: string;
   directory: string;
 }
@@ -124,7 +124,7 @@ export interface RestorePointOwner {
  * Returns the name prefix of a project's restore points in this directory: the project's name and a hash of its
  * directory, because several projects may share a restore directory. The prefix is empty in the default directory.
  */
-function restorePointPrefixOf(directory: string, project: RestorePointOwner): string {
+function restorePointPrefixOf(directory: string, project: RestorePointProject): string {
   if (directory === restorePointsDirectoryOf(project.directory)) return '';
   const hash = createHash('sha256').update(project.directory).digest('hex').slice(0, 12);
   return `${project.name}-${hash}-`;
@@ -141,7 +141,7 @@ export const restorePointLocationOf = (
 /** Only root can access the new directory. @throws UpdateError save-failed, unexpected-file */
 export async function createRestorePointDirectory(
   directory: string,
-  project: RestorePointOwner,
+  project: RestorePointProject,
   at: number,
 ): Promise<RestorePointLocation> {
   try {
@@ -258,7 +258,7 @@ export const isCompleteRestorePoint = (
 /** Lists the project's restore points, newest first. Ignores restore points of other projects in the same directory. */
 export async function findRestorePoints(
   directory: string,
-  project: RestorePointOwner,
+  project: RestorePointProject,
 ): Promise<RestorePointLocation[]> {
   const prefix = restorePointPrefixOf(directory, project);
   const names: string[] = await readdir(directory).catch((error) => {
@@ -278,7 +278,7 @@ export async function findRestorePoints(
  * Compares the given project with the project in the record, because two projects may share a compose directory. A
  * restore point whose record is missing or unreadable counts as the project's own.
  */
-async function isOfProject(place: RestorePointLocation, project: RestorePointOwner): Promise<boolean> {
+async function isOfProject(place: RestorePointLocation, project: RestorePointProject): Promise<boolean> {
   const point = await readRestorePointRecord(place).catch(() => null);
   return point === null || (point.project === project.name && point.directory === project.directory);
 }

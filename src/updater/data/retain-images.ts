@@ -14,7 +14,7 @@ const retainingLabelValueOf = (project: string, place: RestorePointLocation): st
   `${project}/${restorePointNameOf(place)}`;
 
 /** Returns the label and value of containers that are removed together with a restore point. */
-export const retainingLabelOf = (project: string, place: RestorePointLocation) => ({
+export const retainingContainerLabelOf = (project: string, place: RestorePointLocation) => ({
   label: holderLabel,
   madeFor: retainingLabelValueOf(project, place),
 });
@@ -46,7 +46,7 @@ export async function retainImages(
     await createHelperContainer(engine, id, retainingLabelValueOf(project, place), { label: holderLabel });
 }
 
-export async function removeRetainedImages(
+export async function stopRetainingImages(
   engine: Engine,
   project: string,
   place: RestorePointLocation,

@@ -1,4 +1,4 @@
-import { formatManualTagAdvice, formatTagLocations } from '../../core/compose/pins/pin.ts';
+import { formatApplyTagAdvice, formatTagLocations } from '../../core/compose/pins/pin.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { countVersionNumbers } from '../../core/release/compare-versions.ts';
 import { isNumberedTag, parsePinTag, tagSuffixOf } from '../../core/release/pin-tag.ts';
@@ -12,7 +12,7 @@ import type { TagLookup } from './tag-lookup.ts';
  * target has fewer version numbers than a pin, the error lists the tags of full versions.
  * @throws UpdateError pin-unsupported, with the available tags
  */
-export async function checkPublishedTags(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
+export async function requirePublishedTags(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
   const { release, updates } = plan;
   if (release === null) return;
   // App and worker often have the same image. A missing tag is only reported for the first service.
@@ -45,7 +45,7 @@ function createUnpublishedTagError(
   const pins = updates.filter(hasTagChange).map((update) => update.pin);
   const others = own ? `; ${to} is published as ${joinWithAnd(published)}` : '';
   const advice = own
-    ? `Manually set the tag to ${own} (${formatTagLocations(pins)}), ${formatManualTagAdvice(pin)}.`
+    ? `Manually set the tag to ${own} (${formatTagLocations(pins)}), ${formatApplyTagAdvice(pin)}.`
     : 'Check that the release is published, then run {command} again.';
   const message = `${pin.reference.repository} has no tag ${tag}${others}`;
   return new UpdateError('pin-unsupported', message, { advice });

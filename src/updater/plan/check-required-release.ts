@@ -5,7 +5,7 @@ import { channelOf } from '../../core/release/channel.ts';
 import { compareVersions } from '../../core/release/compare-versions.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
 import type { TagUpdateResult } from '../../core/release/plan-tag-update.ts';
-import { type PlannedTarget, parseTarget } from '../../core/release/target.ts';
+import { parseTarget, type ReleaseOrCanaryTarget } from '../../core/release/target.ts';
 import type { Image } from '../../engine/objects/container.ts';
 import { labeledVersionOf, type ReleasePlan } from './release-plan.ts';
 
@@ -15,7 +15,7 @@ export interface RunningApp {
   /** Whether the app already runs the pulled image. */
   isInstalled: boolean;
   /** Plans the app's tag for the required release. */
-  nextTag: (required: PlannedTarget) => TagUpdateResult;
+  nextTag: (required: ReleaseOrCanaryTarget) => TagUpdateResult;
 }
 
 /**

@@ -12,7 +12,7 @@ import type { Product } from '../../core/names/product.ts';
 import { compareSharedVersionNumbers } from '../../core/release/compare-versions.ts';
 import { isNumberedTag, type PinTag, parseVersionLabel } from '../../core/release/pin-tag.ts';
 import type { TagUpdateResult } from '../../core/release/plan-tag-update.ts';
-import type { PlannedTarget, ReleaseTarget, Target } from '../../core/release/target.ts';
+import type { ReleaseOrCanaryTarget, ReleaseTarget, Target } from '../../core/release/target.ts';
 import type { Image } from '../../engine/objects/container.ts';
 import { versionLabel } from '../../engine/objects/labels.ts';
 import type { TargetOption } from '../run/options/update-options.ts';
@@ -53,7 +53,7 @@ export interface ReleasePlan {
   from: string;
   /** Version after the update as shown in messages: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
   to: string;
-  target: PlannedTarget | null;
+  target: ReleaseOrCanaryTarget | null;
   /** Null if the target is not a release. */
   release: ReleaseTarget | null;
   prefix: 'v' | '';
@@ -67,8 +67,8 @@ interface PinnedServices {
   services: readonly Pick<ServiceUpdate, 'pin' | 'shouldPull' | 'trustsLabel'>[];
   from: string;
   /** Target if the user specifies none and no release is pinned. */
-  defaultTarget: PlannedTarget | null;
-  nextTag: (pin: Pin, target: PlannedTarget | null) => TagUpdateResult;
+  defaultTarget: ReleaseOrCanaryTarget | null;
+  nextTag: (pin: Pin, target: ReleaseOrCanaryTarget | null) => TagUpdateResult;
 }
 
 /**
@@ -110,7 +110,7 @@ function planTarget(
   { services, defaultTarget }: PinnedServices,
   asked: Target | null,
   prefix: string,
-): PlannedTarget | null {
+): ReleaseOrCanaryTarget | null {
   const pins = services.map(({ pin }) => pin);
   const [app] = pins as [Pin];
   if (asked?.kind === 'canary') return asked;
@@ -130,7 +130,7 @@ function planTarget(
 function planService(
   service: PinnedServices['services'][number],
   { services, nextTag }: PinnedServices,
-  target: PlannedTarget | null,
+  target: ReleaseOrCanaryTarget | null,
 ): ServiceUpdate {
   const { pin } = service;
   const next = nextTag(pin, target);
@@ -160,7 +160,7 @@ function planService(
 function warnAboutKeptTag(
   { service, pin, tag, to }: ServiceUpdate,
   app: ServiceUpdate,
-  target: PlannedTarget | null,
+  target: ReleaseOrCanaryTarget | null,
 ): string[] {
   const { kind, text } = pin.tag;
   const isHeld = target?.kind === 'release' && to === app.to;

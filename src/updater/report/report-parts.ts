@@ -12,7 +12,7 @@ import type { FoundInstance } from '../compose/inspect/find-project/find-instanc
 import { parseProjectLabels } from '../compose/inspect/find-project/labeled-project.ts';
 import { linkProjectPaths, readProject } from '../compose/inspect/project-files/read-project.ts';
 import { requireCompatiblePrograms, updaterVersion } from '../run/environment/program-versions.ts';
-import { buildRequestMaskRules } from '../run/log/mask-rules.ts';
+import { createEngineRequestMaskRules } from '../run/log/mask-rules.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { readJournal } from '../run/state/journal.ts';
 import { logFileName, requireTrustedEntry, stateDirectoryOf } from '../run/state/state-directory.ts';
@@ -35,7 +35,9 @@ export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
     const journal = await readJournal(stateDirectoryOf(place.mountedAt));
     if (journal === null) throw new Error('there is no journal');
     if ('unreadable' in journal) throw new Error(`the journal is not valid: ${journal.mistake}`);
-    log.addMaskRules(() => buildRequestMaskRules(journal.blueprints.map(({ config }) => ({ body: config }))));
+    log.addMaskRules(() =>
+      createEngineRequestMaskRules(journal.blueprints.map(({ config }) => ({ body: config }))),
+    );
     const { format, run, containerId, attempt, project, target, services, from, state, ...rest } = journal;
     const { started, point, leftAlone, tags, files, containers, changeover } = rest;
     const facts = { format, run, containerId, attempt, project, target, services, from, state, started };

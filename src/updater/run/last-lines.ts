@@ -35,12 +35,12 @@ export function logUpdatedOutcome(
   });
 }
 
-export function logDryRunResult(log: Log, next: string, fields?: LogFields): RunOutcome {
+export function logPlanResult(log: Log, next: string, fields?: LogFields): RunOutcome {
   log.enterPhase('done');
   const message = `planned: nothing was changed; ${next}`;
   log.info(message, fields);
   return { outcome: 'unchanged', exitCode: exitCodes.unchanged, message };
 }
 
-export const logUpdateDryRunResult = (log: Log): RunOutcome =>
-  logDryRunResult(log, 'to update, run the same command without "plan"');
+export const logUpdatePlanResult = (log: Log): RunOutcome =>
+  logPlanResult(log, 'to update, run the same command without "plan"');

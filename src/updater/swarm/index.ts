@@ -3,7 +3,11 @@
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { swarmLabels } from '../../engine/objects/labels.ts';
-import { listServices, readSwarmManagerInfo, removeConfig } from '../../engine/swarm/swarm-requests.ts';
+import {
+  listSwarmServices,
+  readSwarmManagerInfo,
+  removeSwarmConfig,
+} from '../../engine/swarm/swarm-requests.ts';
 import { logUnchangedOutcome } from '../run/last-lines.ts';
 import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
 import type { RunOutcome } from '../run/log/run-outcome.ts';
@@ -17,7 +21,7 @@ import { planServiceUpdates } from './plan/plan-service-updates.ts';
 import { planStackUpdate } from './plan/plan-stack.ts';
 import { StackRecord, type StackRecordData } from './record/stack-record.ts';
 import { recoverStackRun, type StackRunProgress, type StackUpdateInput } from './recover-stack.ts';
-import { formatServiceVersions } from './rollout/finish-updated-stack.ts';
+import { formatServiceVersions } from './rollout/log-updated-stack-outcome.ts';
 import { StackRun } from './rollout/stack-run.ts';
 import { fileHashesOf } from './rollout/write-stack-files.ts';
 import { listStacksWithApp, requireUpdatableServices } from './services/choose-stack.ts';
@@ -62,7 +66,7 @@ async function beginStack(
   for (const warning of planned.warnings) log.warn(warning);
   if (await isStackUpToDate(found, planned)) {
     // Nothing is left to recover from an interrupted run, so its record is removed.
-    if (ended !== null && ended.labels.state.at !== 'ended') await removeConfig(engine, ended.config);
+    if (ended !== null && ended.labels.state.at !== 'ended') await removeSwarmConfig(engine, ended.config);
     return logUnchangedOutcome(context, formatServiceVersions({ stack: chosen.name, to, moves }), to);
   }
   const data: StackRecordData = {
@@ -109,7 +113,8 @@ export async function shouldFallBackToStack(
   try {
     if ((await readSwarmManagerInfo(engine)) === null) return false;
     return (
-      listStacksWithApp(await listServices(engine, { label: [swarmLabels.stack] }), options.app).length > 0
+      listStacksWithApp(await listSwarmServices(engine, { label: [swarmLabels.stack] }), options.app).length >
+      0
     );
   } catch {
     return false;

@@ -17,7 +17,7 @@ import {
 } from './record/stack-record.ts';
 import { StackRun } from './rollout/stack-run.ts';
 import { restoreStackFiles } from './rollout/write-stack-files.ts';
-import { buildServiceUpdateMaskRules } from './services/service-mask-rules.ts';
+import { createServiceUpdateMaskRules } from './services/service-mask-rules.ts';
 
 /** State of a run so far, for its last log line and its cleanup. */
 export interface StackRunProgress {
@@ -54,7 +54,7 @@ export async function recoverStackRun(
   const step = planStackRecovery(ended, { holder: who.holder, services: chosen.services }, options);
   if (ended === null || step.kind === 'none') return settled();
   const { data, labels } = ended;
-  log.addMaskRules(() => buildServiceUpdateMaskRules(data.moves));
+  log.addMaskRules(() => createServiceUpdateMaskRules(data.moves));
   const story = describePreviousRun(ended);
   switch (step.kind) {
     case 'repeat':

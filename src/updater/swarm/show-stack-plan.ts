@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { logUpdateDryRunResult } from '../run/last-lines.ts';
+import { logUpdatePlanResult } from '../run/last-lines.ts';
 import { formatFileDifference } from '../run/log/difference.ts';
 import { joinWithAnd } from '../run/log/format-values.ts';
 import type { InitialRunContext } from '../run/run-context.ts';
@@ -59,5 +59,5 @@ export async function showStackPlan(given: InitialRunContext): Promise<number> {
     if (draft.changes.length === 0) log.info('no file changes');
   }
   for (const warning of warnings) log.warn(warning);
-  return logUpdateDryRunResult(log).exitCode;
+  return logUpdatePlanResult(log).exitCode;
 }

@@ -7,11 +7,16 @@ import { patchChildren } from '../dom/patch-children.ts';
 import { selectDialogPresentation } from '../model/dialog-presentation.ts';
 import type { PageState } from '../model/page-state.ts';
 import { formatRunReport } from '../model/run-report.ts';
-import { findPendingStep, findReloadRunId, findRunInProgress, isRollbackRun } from '../model/selectors.ts';
+import {
+  findPendingStep,
+  findRunIdToReloadAfter,
+  findRunInProgress,
+  isRollbackRun,
+} from '../model/selectors.ts';
 import { storeReloadHandover } from '../model/storage.ts';
 import { getTexts } from '../texts.ts';
 import type { DialogContext, DialogState } from '../views/components.ts';
-import { applyConfirmation, renderDialogContent } from '../views/dialog-content.ts';
+import { applyConfirmationContent, renderDialogContent } from '../views/dialog-content.ts';
 import { renderHistorySection } from '../views/history-section.ts';
 import { ScreenReaderAnnouncer } from './announcer.ts';
 import { dialogStyleSheet } from './styles.ts';
@@ -117,7 +122,7 @@ export class SvcUpdateDialog extends UpdateElement {
       this.#local = { ...this.#local, isConfirming: false, report: undefined, copied: undefined };
     const { state } = this.store;
     const context = this.#context();
-    const shown = applyConfirmation(presentation, context);
+    const shown = applyConfirmationContent(presentation, context);
     const { heading, announcement = heading, isUrgent = false } = shown;
     patchChildren(this.#content, [
       renderDialogContent(shown, { closing: closeLabelOf(state), close: () => this.close() }, context),
@@ -151,7 +156,7 @@ export class SvcUpdateDialog extends UpdateElement {
     if (store.state.isUpdating) this.#local = { ...this.#local, values: undefined };
     if (reportedRun && this.#isFirst(`lines ${reportedRun.id}`))
       void store.logLines.fetchLines(reportedRun.id);
-    const run = findReloadRunId(store.state);
+    const run = findRunIdToReloadAfter(store.state);
     if (run !== null && this.#isFirst(`reload ${run}`))
       this.#reloadTimer = setTimeout(() => this.#reload(run), reloadDelayMs);
   }

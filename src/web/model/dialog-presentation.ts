@@ -1,6 +1,10 @@
-import { presentResult, presentUnknownRun } from '../../presentation/present-result.ts';
+import { presentRunResult, presentUnknownRun } from '../../presentation/present-result.ts';
 import { presentRejectedRollback, presentRollback } from '../../presentation/present-rollback.ts';
-import { presentOutage, presentPendingStep, presentRun } from '../../presentation/present-run.ts';
+import {
+  presentOutage,
+  presentPendingUpgradeStep,
+  presentRunInProgress,
+} from '../../presentation/present-run.ts';
 import { presentStatus, type StatusContext } from '../../presentation/present-status.ts';
 import {
   createButton,
@@ -13,7 +17,12 @@ import type { Problem } from '../../wire/api-client/parse-responses.ts';
 import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 import { isRunInProgress, type PageState, type RollbackRequestState } from './page-state.ts';
-import { findPendingStep, findPendingStepPosition, findRunInProgress, isUneventfulRun } from './selectors.ts';
+import {
+  findPendingStep,
+  findPendingStepPosition,
+  findRunInProgress,
+  isAutomaticRunWithoutChange,
+} from './selectors.ts';
 
 /** Everything that a dialog depends on besides `PageState`. */
 interface PageContext extends Omit<StatusContext, 'history'> {
@@ -49,7 +58,7 @@ export function selectDialogPresentation(
     return presentUnknownRun(watched, version, t);
   const runContext = { ...context, cancelProblem: state.cancelProblem };
   if (open)
-    return presentRun(
+    return presentRunInProgress(
       open,
       { ...runContext, savingSeconds: status?.restorePoint?.downtimeSeconds ?? null },
       t,
@@ -68,11 +77,11 @@ export function selectDialogPresentation(
   const step = findPendingStep(state);
   if (step) {
     const place = findPendingStepPosition(state, step);
-    return presentPendingStep(step, { ...runContext, version: version ?? '', place }, t);
+    return presentPendingUpgradeStep(step, { ...runContext, version: version ?? '', place }, t);
   }
   const ended = findUndismissedRun(state, dismissed);
   if (!ended) return presentStatus(status, { ...context, history }, t);
-  const result = presentResult(ended, { status, version }, t);
+  const result = presentRunResult(ended, { status, version }, t);
   const isReloading = result.kind === 'updated' && !context.isReloadPrevented;
   return isReloading ? { ...result, parts: [...result.parts, createMutedText(t.reloading)] } : result;
 }
@@ -177,6 +186,6 @@ const findUndismissedRun = (
       !!run &&
       !isRunInProgress(run) &&
       !dismissed.has(run.id) &&
-      !isUneventfulRun(run) &&
+      !isAutomaticRunWithoutChange(run) &&
       (run.outcome !== 'updated' || run.id === watched?.id),
   );

@@ -13,8 +13,8 @@ import {
   findPendingStep,
   findPendingStepPosition,
   findRunInProgress,
+  isAutomaticRunWithoutChange,
   isRollbackRun,
-  isUneventfulRun,
 } from './selectors.ts';
 
 export interface NoticeView {
@@ -88,7 +88,7 @@ function pillOf(
     last &&
     ['failed', 'broken'].includes(resultKindOf(last)) &&
     !dismissed.has(last.id) &&
-    !isUneventfulRun(last)
+    !isAutomaticRunWithoutChange(last)
   )
     return { kind: 'failed', label: isRollbackRun(last) ? t.rollbackFailed : t.updateFailed, isBad: true };
   const to = next && skipped === null ? createLatestUpdateRequest(status).target : null;

@@ -1,6 +1,6 @@
 import { automaticCaller } from '../../wire/codes.ts';
 import {
-  findExpectedPendingStep,
+  findExpectedUpgradeStep,
   findUpgradePathPosition,
   type UpgradePathPosition,
 } from '../../wire/derived/upgrade-path-position.ts';
@@ -17,7 +17,7 @@ export function findRunInProgress({ watched, status, isWatchedUnknown }: PageSta
  * Returns the id of the completed update after which the page must reload (docs/contract.md 10.4). Null if the page
  * must not reload, or not yet.
  */
-export function findReloadRunId(state: PageState): string | null {
+export function findRunIdToReloadAfter(state: PageState): string | null {
   const { watched, watchedEndedAt, answeredAt } = state;
   if (watched?.outcome !== 'updated' || watchedEndedAt === null || findPendingStep(state)) return null;
   const isAnswered = answeredAt !== null && answeredAt > watchedEndedAt;
@@ -42,7 +42,7 @@ export function findPendingStep(state: PageState): PendingStep | null {
     watched === null ||
     watchedEndedAt === null ||
     (answeredAt !== null && answeredAt >= watchedEndedAt && isResultKnown(state, watched));
-  return isTold ? (status?.pendingStep ?? null) : findExpectedPendingStep(watched);
+  return isTold ? (status?.pendingStep ?? null) : findExpectedUpgradeStep(watched);
 }
 
 export const findPendingStepPosition = (
@@ -53,7 +53,7 @@ export const findPendingStepPosition = (
   null;
 
 /** An automatic run that was cancelled or refused has changed nothing, so its result need not be shown. */
-export const isUneventfulRun = ({ by, outcome }: Run): boolean =>
+export const isAutomaticRunWithoutChange = ({ by, outcome }: Run): boolean =>
   by === automaticCaller && (outcome === 'cancelled' || outcome === 'refused');
 
 export const isRollbackRun = (run: Run | null): boolean => run?.kind === 'rollback';

@@ -19,7 +19,7 @@ import { renderNewSettingFields } from './new-setting-fields.ts';
 import { renderReleaseNotes } from './render-release-notes.ts';
 
 /** While the dialog asks for confirmation, replaces its texts and buttons with those for the confirmation. */
-export const applyConfirmation = (
+export const applyConfirmationContent = (
   shown: Presentation,
   { local }: Pick<DialogContext, 'local'>,
 ): Presentation => (local.isConfirming ? { ...shown, ...shown.confirmation } : shown);

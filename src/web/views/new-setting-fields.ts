@@ -1,10 +1,10 @@
-import type { NewReleaseSetting } from '../../wire/status.ts';
+import type { AddedReleaseSetting } from '../../wire/status.ts';
 import { h, type VNodeChild } from '../dom/vnode.ts';
 import type { DialogContext } from './components.ts';
 
 /** Renders fields only for new settings that have no value and are not generated. */
 export function renderNewSettingFields(
-  settings: readonly NewReleaseSetting[],
+  settings: readonly AddedReleaseSetting[],
   { local, set, t }: DialogContext,
 ): VNodeChild {
   const { values = {}, lacking } = local;

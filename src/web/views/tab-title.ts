@@ -2,7 +2,12 @@ import { isSuccessfulOrCancelledRun } from '../../presentation/present-result.ts
 import type { TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
-import { findPendingStep, findRunInProgress, isRollbackRun, isUneventfulRun } from '../model/selectors.ts';
+import {
+  findPendingStep,
+  findRunInProgress,
+  isAutomaticRunWithoutChange,
+  isRollbackRun,
+} from '../model/selectors.ts';
 
 /**
  * Returns the tab title during and after an update; null to keep the page's own title.
@@ -23,7 +28,12 @@ export function formatTabTitle(
     return isRollbackRun(run) ? t.titleRollback(t.product) : t.titleUpdating(t.product);
   }
   if (findPendingStep(state)) return t.titleUpdating(t.product);
-  if (watched === null || watched.outcome === null || dismissed.has(watched.id) || isUneventfulRun(watched))
+  if (
+    watched === null ||
+    watched.outcome === null ||
+    dismissed.has(watched.id) ||
+    isAutomaticRunWithoutChange(watched)
+  )
     return null;
   if (watched.outcome === 'updated') return version === null ? null : t.titleUpdated(version, t.product);
   if (isSuccessfulOrCancelledRun(watched)) return null;

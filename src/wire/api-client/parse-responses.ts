@@ -7,10 +7,10 @@ import {
   type Run,
   rollbackOfferSchema,
   runSchema,
+  runWithServerTimeSchema,
   type Status,
   statusSchema,
   type ToldRun,
-  toldRunSchema,
 } from '../status.ts';
 
 export type { NonAdminStatus as UserStatus, Problem };
@@ -25,7 +25,8 @@ export const isAdminStatus = (status: Status | NonAdminStatus): status is Status
 export const parseStatus = (value: unknown): Status | NonAdminStatus | null =>
   statusSchema.read(value) ?? nonAdminStatusSchema.read(value) ?? null;
 
-export const parseToldRun = (value: unknown): ToldRun | null => toldRunSchema.read(value) ?? null;
+export const parseRunWithServerTime = (value: unknown): ToldRun | null =>
+  runWithServerTimeSchema.read(value) ?? null;
 
 export const parseRun = (value: unknown): Run | null => runSchema.read(value) ?? null;
 

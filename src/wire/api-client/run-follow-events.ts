@@ -1,5 +1,5 @@
 import type { ToldRun } from '../status.ts';
-import { parseToldRun } from './parse-responses.ts';
+import { parseRunWithServerTime } from './parse-responses.ts';
 import { OversizedEventError, readEventStream, type StreamEvent } from './read-event-stream.ts';
 import { createNoResponseResult, type FailedResult } from './request-result.ts';
 import type { UpdateApiClient } from './update-api-client.ts';
@@ -179,7 +179,7 @@ function toFollowEvent(event: StreamEvent | null): RunFollowEvent {
   try {
     const data: unknown = JSON.parse(event?.data ?? 'null');
     if (event?.event === 'line') return { kind: 'line', line: data };
-    const run = event?.event === 'run' ? parseToldRun(data) : null;
+    const run = event?.event === 'run' ? parseRunWithServerTime(data) : null;
     if (run !== null) return { kind: 'run', run };
   } catch {}
   return { kind: 'heard' };

@@ -3,8 +3,8 @@ import type { Automatic, RollbackOffer, Run, Status, ToldRun } from '../status.t
 import {
   parseRollbackOffer,
   parseRunHistory,
+  parseRunWithServerTime,
   parseStatus,
-  parseToldRun,
   type UserStatus,
 } from './parse-responses.ts';
 import {
@@ -85,7 +85,7 @@ export class UpdateApiClient {
 
   /** Fetches the current run or, if none is in progress, the last run. Returns a 404 problem if there is neither. */
   fetchRun({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
-    return this.#ask(parseToldRun, { path: '/progress', signal });
+    return this.#ask(parseRunWithServerTime, { path: '/progress', signal });
   }
 
   fetchPastRuns({ signal }: Waiting = {}): Promise<RequestResult<Run[]>> {
@@ -96,11 +96,11 @@ export class UpdateApiClient {
    * If the response is lost, do not repeat the request: fetch the current run to find out whether the update started.
    */
   startUpdate(order: UpdateRequestBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
-    return this.#change(parseToldRun, { method: 'POST', body: order, signal });
+    return this.#change(parseRunWithServerTime, { method: 'POST', body: order, signal });
   }
 
   cancelRun({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
-    return this.#change(parseToldRun, { method: 'DELETE', path: '/progress', signal });
+    return this.#change(parseRunWithServerTime, { method: 'DELETE', path: '/progress', signal });
   }
 
   /**
@@ -114,7 +114,7 @@ export class UpdateApiClient {
    * If the response is lost, do not repeat the request: fetch the current run to find out whether the rollback started.
    */
   startRollback(order: RollbackRequestBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
-    return this.#change(parseToldRun, { method: 'POST', path: '/rollback', body: order, signal });
+    return this.#change(parseRunWithServerTime, { method: 'POST', path: '/rollback', body: order, signal });
   }
 
   setChannel(channel: string, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {

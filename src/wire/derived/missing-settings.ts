@@ -1,12 +1,12 @@
-import type { NewReleaseSetting } from '../status.ts';
+import type { AddedReleaseSetting } from '../status.ts';
 
 type Given = Readonly<Record<string, string>>;
 
 /** Returns the settings that need a value before the update can start. */
 export const listMissingSettings = (
-  settings: readonly NewReleaseSetting[],
+  settings: readonly AddedReleaseSetting[],
   given: Given = {},
-): NewReleaseSetting[] =>
+): AddedReleaseSetting[] =>
   settings.filter(
     ({ name, required, isSet, generated, default: usual }) =>
       required && !isSet && !generated && !usual && !(Object.hasOwn(given, name) && given[name]),
@@ -15,7 +15,7 @@ export const listMissingSettings = (
 /** Null if no required setting is missing. */
 export function findMissingSettingsReason(
   version: string,
-  settings: readonly NewReleaseSetting[],
+  settings: readonly AddedReleaseSetting[],
   given: Given = {},
 ) {
   const names = listMissingSettings(settings, given).map(({ name }) => name);

@@ -28,7 +28,7 @@ export const findNextStepVersionAfterSuccess = (
 ): string | null => (isSuccessfulOutcome(run.outcome) ? findNextStepVersion(run) : null);
 
 /** Returns the step that the status will contain as its pending step. Null if the run failed or was the last step. */
-export function findExpectedPendingStep(run: Run): PendingStep | null {
+export function findExpectedUpgradeStep(run: Run): PendingStep | null {
   const to = findNextStepVersionAfterSuccess(run);
   return to === null ? null : { to, reason: null, since: run.endedAt ?? run.startedAt, until: '' };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findNpmUpdateCommand } from '../../../src/client/self-update/client-file.ts';
 import { type DownloadLimits, downloadAsset } from '../../../src/client/self-update/download-asset.ts';
-import { findChecksums } from '../../../src/client/self-update/fetch-newest-release.ts';
+import { parseFileChecksums } from '../../../src/client/self-update/fetch-newest-release.ts';
 import { endless, json, type Reply, silence, startForge, text } from '../../feed/forge.ts';
 import { clientOf, type Rig, startRig } from './rig.ts';
 
@@ -226,7 +226,7 @@ describe('a bad release', () => {
     [`${'A'.repeat(64)}  ./svc.mjs\r\n${'b'.repeat(64)}  svc.mjs.sig\r\n`, ['a'.repeat(64)]],
     [`${'a'.repeat(64)}  old/svc.mjs\n${'a'.repeat(65)}  svc.mjs\n${'a'.repeat(64)} svc.mjs`, []],
   ])('can contain the checksum of svc.mjs only in a valid line: %j', (lines, expected) => {
-    expect(findChecksums('svc.mjs', lines)).toEqual(expected);
+    expect(parseFileChecksums('svc.mjs', lines)).toEqual(expected);
   });
 });
 

@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   findAclLossReason,
   hasNoFileModes,
-  readAttributes,
+  readExtendedAttributes,
   unreadableAclPlaceholder,
 } from '../../../src/core/files/attributes.ts';
 import { diskFileSystem } from '../../../src/core/files/file-system.ts';
@@ -135,17 +135,17 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
     const warn = vi.fn();
     const records = await replaceFiles(changes(), { runId: 'run', backupDirectory: at('backup/run'), warn });
     for (const name of ['.env', 'backup/run/.env']) {
-      expect([await modeOf(name), await readAttributes(at(name))]).toEqual(['640', ofEnv]);
+      expect([await modeOf(name), await readExtendedAttributes(at(name))]).toEqual(['640', ofEnv]);
     }
     for (const name of ['plain', 'backup/run/plain']) {
-      expect([await modeOf(name), await readAttributes(at(name))]).toEqual(['640', {}]);
+      expect([await modeOf(name), await readExtendedAttributes(at(name))]).toEqual(['640', {}]);
     }
     // The list of the directory is inherited, but grants no access, because the group's bits are its mask.
     expect([await modeOf('new'), await modeOf('backup')]).toEqual(['600', '700']);
 
     expect(await restoreFiles(JSON.parse(JSON.stringify(records)))).toEqual([]);
-    expect([await modeOf('.env'), await readAttributes(at('.env'))]).toEqual(['640', ofEnv]);
-    expect([await modeOf('plain'), await readAttributes(at('plain'))]).toEqual(['640', {}]);
+    expect([await modeOf('.env'), await readExtendedAttributes(at('.env'))]).toEqual(['640', ofEnv]);
+    expect([await modeOf('plain'), await readExtendedAttributes(at('plain'))]).toEqual(['640', {}]);
     expect(warn).not.toHaveBeenCalled();
   });
 
@@ -158,7 +158,7 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
     };
     expect(await restoreFiles(records, { fs: { ...diskFileSystem, write } })).toEqual([]);
-    expect([await modeOf('.env'), await readAttributes(at('.env'))]).toEqual(['640', ofEnv]);
+    expect([await modeOf('.env'), await readExtendedAttributes(at('.env'))]).toEqual(['640', ofEnv]);
   });
 
   /** Replaces a program with a script that comes first on the PATH. */
@@ -206,7 +206,7 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
       `${at('.env')} will lose these attributes, which cannot be set in this container: user.note (A=1\n)`,
     ]);
     const { 'user.note': _, ...rest } = ofEnv;
-    expect(await readAttributes(at('.env'))).toEqual(rest);
+    expect(await readExtendedAttributes(at('.env'))).toEqual(rest);
   });
 
   it('reports, before the first file changes, a hard link that keeps the old content', async () => {
@@ -246,9 +246,9 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
   });
 
   it('finds no attributes on a file system without attributes, and rejects a missing file', async () => {
-    expect(await readAttributes('/proc/self/status')).toEqual({});
-    await expect(readAttributes(at('gone'))).rejects.toThrow(/cannot be read: .*No such file/);
+    expect(await readExtendedAttributes('/proc/self/status')).toEqual({});
+    await expect(readExtendedAttributes(at('gone'))).rejects.toThrow(/cannot be read: .*No such file/);
     await standIn("echo 'getfattr: /x: Operation not supported' >&2; exit 1", 'getfattr');
-    expect(await readAttributes(at('plain'))).toEqual({});
+    expect(await readExtendedAttributes(at('plain'))).toEqual({});
   });
 });

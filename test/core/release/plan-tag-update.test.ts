@@ -5,9 +5,9 @@ import {
   listPossibleTags,
   planTagUpdate,
 } from '../../../src/core/release/plan-tag-update.ts';
-import { type PlannedTarget, parseTarget } from '../../../src/core/release/target.ts';
+import { parseTarget, type ReleaseOrCanaryTarget } from '../../../src/core/release/target.ts';
 
-const goal = (text: string): PlannedTarget => {
+const goal = (text: string): ReleaseOrCanaryTarget => {
   const target = parseTarget(text);
   if (target?.kind !== 'release' && target?.kind !== 'canary') throw new Error(`${text} is no goal`);
   return target;

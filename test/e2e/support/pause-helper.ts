@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { onTestFinished } from 'vitest';
-import type { HelperVerb } from '../../../src/updater/data/helper-program/helper-request.ts';
+import type { HelperOperation } from '../../../src/updater/data/helper-program/helper-request.ts';
 import { isToolsOf } from '../../faults/restore-moments.ts';
 import { startBadEngine } from '../../rig/bad-engine.ts';
 import { askEngine, type ContainerInspection } from '../../rig/engine-api.ts';
@@ -19,7 +19,7 @@ let count = 0;
 /** Holds the helper containers of a run with this verb, from the k-th on: several may copy at the same time. */
 export async function holdTools(
   { directory, project }: Instance,
-  verb: HelperVerb,
+  verb: HelperOperation,
   k = 1,
 ): Promise<HeldTools> {
   const socket = `${directory}-${++count}.sock`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
-  buildContainerSnapshot,
   type ContainerSnapshot,
+  toContainerSnapshot,
 } from '../../../src/engine/containers/container-snapshot.ts';
 import { listCopiedPaths } from '../../../src/engine/containers/copied-files.ts';
 import type { Json } from '../../../src/engine/objects/json.ts';
@@ -14,7 +14,7 @@ function blueprint(
   parts: { config?: Json; host?: Json; mounts?: Json[]; networks?: Json; raw?: Json },
   apiVersion?: string,
 ): ContainerSnapshot {
-  return buildContainerSnapshot(
+  return toContainerSnapshot(
     {
       Id: id,
       Name: '/svc-app-1',

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
 import {
-  createConfig,
-  createService,
-  findConfig,
-  listServices,
-  listTasks,
+  createSwarmConfig,
+  createSwarmService,
+  findSwarmConfig,
+  listSwarmServices,
+  listSwarmTasks,
   readSwarmManagerInfo,
-  removeConfig,
-  removeService,
-  updateConfigLabels,
-  updateService,
+  removeSwarmConfig,
+  removeSwarmService,
+  updateSwarmConfigLabels,
+  updateSwarmService,
 } from '../../../src/engine/swarm/swarm-requests.ts';
 import { engineThat } from '../http-engine.ts';
 
@@ -44,13 +44,13 @@ describe('a Swarm without a leader', () => {
     ['one of a manager that looks for it', says(503, 'rpc error: code = Unknown desc = raft: stopped')],
   ])('receives the request again after %s', async (_, answer) => {
     const { engine, asked } = await answering(answer, answer, [200, []]);
-    expect(await listServices(engine, {})).toEqual([]);
+    expect(await listSwarmServices(engine, {})).toEqual([]);
     expect(asked).toHaveLength(3);
   });
 
   it('receives the request again after a request that hangs', async () => {
     const { engine, asked } = await answering('hangs', [200, []]);
-    expect(await listServices(engine, {})).toEqual([]);
+    expect(await listSwarmServices(engine, {})).toEqual([]);
     expect(asked).toHaveLength(2);
   });
 
@@ -66,18 +66,22 @@ describe('a Swarm without a leader', () => {
     ],
   ])('does not receive the request again after %s', async (_, answer) => {
     const { engine, asked } = await answering(answer);
-    await expect(listServices(engine, {})).rejects.toMatchObject({ code: 'engine-unavailable' });
+    await expect(listSwarmServices(engine, {})).rejects.toMatchObject({ code: 'engine-unavailable' });
     expect(asked).toHaveLength(1);
   });
 
   it('may already have executed a repeated write, so the caller reads the object again', async () => {
     const { engine, asked } = await answering(late, sequence);
-    expect(await updateService(engine, service, {}, {})).toBe('moved');
+    expect(await updateSwarmService(engine, service, {}, {})).toBe('moved');
     expect(asked).toEqual(Array(2).fill('POST /services/s/update?version=7'));
-    expect(await createConfig((await answering(leaderless, says(409, 'AlreadyExists'))).engine, config)).toBe(
-      'taken',
+    expect(
+      await createSwarmConfig((await answering(leaderless, says(409, 'AlreadyExists'))).engine, config),
+    ).toBe('taken');
+    await createSwarmService(
+      (await answering(leaderless, says(409, 'AlreadyExists'))).engine,
+      { Name: 'x' },
+      {},
     );
-    await createService((await answering(leaderless, says(409, 'AlreadyExists'))).engine, { Name: 'x' }, {});
   });
 });
 
@@ -86,17 +90,17 @@ describe('writes', () => {
     [[200, {}], 'written'],
     [sequence, 'moved'],
   ])('return for the response %j: %s', async (answer, done) => {
-    expect(await updateService((await answering(answer)).engine, service, {}, {})).toBe(done);
-    expect(await updateConfigLabels((await answering(answer)).engine, config, {})).toBe(done);
+    expect(await updateSwarmService((await answering(answer)).engine, service, {}, {})).toBe(done);
+    expect(await updateSwarmConfigLabels((await answering(answer)).engine, config, {})).toBe(done);
   });
 
   it('report an error with the message of the engine', async () => {
     const { engine } = await answering(says(400, 'only updates to Labels are allowed'));
-    await expect(updateConfigLabels(engine, config, {})).rejects.toThrow(
+    await expect(updateSwarmConfigLabels(engine, config, {})).rejects.toThrow(
       'change the config x: only updates to Labels are allowed',
     );
-    await expect(createConfig(engine, config)).rejects.toThrow('create the config x');
-    await expect(updateService(engine, service, {}, {})).rejects.toThrow('change the service svc_app');
+    await expect(createSwarmConfig(engine, config)).rejects.toThrow('create the config x');
+    await expect(updateSwarmService(engine, service, {}, {})).rejects.toThrow('change the service svc_app');
   });
 
   it('send the given credentials', async () => {
@@ -105,15 +109,15 @@ describe('writes', () => {
       auth = from.headers['x-registry-auth'];
       to.end('{}');
     });
-    await updateService(engine, service, {}, { 'X-Registry-Auth': 'abc' });
+    await updateSwarmService(engine, service, {}, { 'X-Registry-Auth': 'abc' });
     expect(auth).toBe('abc');
   });
 
   it('accept that the object is already removed', async () => {
     const { engine } = await answering(says(404, 'no such thing'));
-    await removeConfig(engine, config);
-    await removeService(engine, 's');
-    expect(await findConfig(engine, 'x')).toBeNull();
+    await removeSwarmConfig(engine, config);
+    await removeSwarmService(engine, 's');
+    expect(await findSwarmConfig(engine, 'x')).toBeNull();
   });
 });
 
@@ -121,14 +125,14 @@ describe('queries', () => {
   it('find a config by its full name, not by a prefix', async () => {
     const of = (Name: string) => ({ ID: Name, Version: { Index: 1 }, Spec: { Name, Data: '' } });
     const { engine } = await answering([200, [of('svc-updater.svc2'), of('svc-updater.svc')]]);
-    expect(await findConfig(engine, 'svc-updater.svc')).toMatchObject({ name: 'svc-updater.svc' });
-    expect(await findConfig(engine, 'svc-updater.sv')).toBeNull();
+    expect(await findSwarmConfig(engine, 'svc-updater.svc')).toMatchObject({ name: 'svc-updater.svc' });
+    expect(await findSwarmConfig(engine, 'svc-updater.sv')).toBeNull();
   });
 
   it('send no request for tasks if the list of services is empty', async () => {
     const { engine, asked } = await answering([200, []]);
-    expect([await listTasks(engine, []), asked]).toEqual([[], []]);
-    await listTasks(engine, ['a', 'b']);
+    expect([await listSwarmTasks(engine, []), asked]).toEqual([[], []]);
+    await listSwarmTasks(engine, ['a', 'b']);
     expect(asked).toEqual(['GET /tasks?filters={"service":["a","b"]}']);
   });
 

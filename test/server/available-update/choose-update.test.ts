@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Channel, Release } from '../../../src/core/release/channel.ts';
+import { noChannelFileEffects } from '../../../src/server/available-update/channel-file-effects.ts';
 import {
   type AvailableUpdateFacts,
   chooseAvailableUpdate,
   resolveDirectTarget,
   resolveFirstUpgradeStep,
 } from '../../../src/server/available-update/choose-update.ts';
-import { emptyPublisherNotice } from '../../../src/server/available-update/publisher-notice.ts';
 import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
 
@@ -28,7 +28,7 @@ function known(
     lastRun: null,
     skipped: null,
     proofs: null,
-    notice: emptyPublisherNotice,
+    notice: noChannelFileEffects,
     releasesWithHeld: null,
     ...more,
   };
@@ -94,7 +94,7 @@ describe('the reason why no update is available', () => {
 });
 
 describe('a release that is not rolled out to this instance', () => {
-  const word = { ...emptyPublisherNotice, held: { version: 'v1.5.0', percent: 10, isAsked: false } };
+  const word = { ...noChannelFileEffects, held: { version: 'v1.5.0', percent: 10, isAsked: false } };
   const held = (version: string, ...rest: string[]) =>
     known(version, 'stable', rest, { notice: word, releasesWithHeld: releases('v1.5.0', ...rest) });
 
@@ -131,7 +131,7 @@ describe('a release that is not rolled out to this instance', () => {
 });
 
 it('reports that no release is available if all releases of the channel are recalled', () => {
-  const word = { ...emptyPublisherNotice, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
+  const word = { ...noChannelFileEffects, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
   expect(chooseAvailableUpdate(known('v1.4.2', 'stable', [], { notice: word }))).toMatchObject({
     upToDate: { code: 'none', message: 'no release is available on the stable channel' },
   });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Caller } from '../../../src/server/contract/instance-options.ts';
 import type { ValidatedInstanceOptions } from '../../../src/server/contract/validate-options.ts';
 import { UnavailableError } from '../../../src/server/run/update-api.ts';
-import { reasonCodes } from '../../../src/wire/codes.ts';
+import { blockingReasonCodes } from '../../../src/wire/codes.ts';
 import { follow } from './follow-events.ts';
 import { MemoryService, notRunning, record, rollbackOffer, secret } from './memory-service.ts';
 import { described, door, origin, path, type Question, request, seen } from './send-request.ts';
@@ -76,7 +76,7 @@ describe('the endpoints', () => {
     expect(service.calls).toEqual(['cancel for admin', 'cancel for anna']);
   });
 
-  it.each(reasonCodes)('reject an update and a rollback with the reason %s', async (code) => {
+  it.each(blockingReasonCodes)('reject an update and a rollback with the reason %s', async (code) => {
     const { ask, service } = rig();
     service.reason = { code, message: 'Not now.', refusal: 'modified-since', advice: 'Look.' };
     expect((await ask('HEAD', '/rollback')).status).toBe(409);

@@ -4,8 +4,8 @@ import {
   applyAutomaticUpdateDefaults,
 } from '../../../src/server/contract/automatic-update-settings.ts';
 import type {
-  CompleteRollbackOrder,
-  CompleteUpdateOrder,
+  CompleteRollbackRequest,
+  CompleteUpdateRequest,
 } from '../../../src/server/contract/instance-updates.ts';
 import { createRun, RunRecord } from '../../../src/server/run/run-record.ts';
 import type { UpdateApi } from '../../../src/server/run/update-api.ts';
@@ -60,7 +60,7 @@ export class MemoryService implements UpdateApi {
     force,
     allSteps,
     by,
-  }: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }> {
+  }: CompleteUpdateRequest): Promise<{ run: Run } | { reason: Reason }> {
     const how = `${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''}${allSteps ? ' all the way' : ''}`;
     this.#note(`start ${target}${how} for ${by}`);
     if (this.reason) return { reason: this.reason };
@@ -90,7 +90,7 @@ export class MemoryService implements UpdateApi {
     when,
     force,
     by,
-  }: CompleteRollbackOrder): Promise<{ run: Run } | { reason: Reason }> {
+  }: CompleteRollbackRequest): Promise<{ run: Run } | { reason: Reason }> {
     this.#note(
       `rollback ${confirm}${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''} for ${by}`,
     );

@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it } from 'vitest';
 import { openApi } from '../../../src/server/http/openapi.ts';
-import { reasonCodes } from '../../../src/wire/codes.ts';
+import { blockingReasonCodes } from '../../../src/wire/codes.ts';
 
 const document = () => JSON.parse(JSON.stringify(openApi('/x', '1.2.3')));
 
@@ -29,7 +29,7 @@ describe('openApi', () => {
     expect(schemas.Reason.properties.code).toMatchObject({
       type: 'string',
       description: expect.stringMatching(/^One of `not-compose`, .*; later versions may add values$/),
-      'x-extensible-enum': reasonCodes,
+      'x-extensible-enum': blockingReasonCodes,
     });
   });
 });

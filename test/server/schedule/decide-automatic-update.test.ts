@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { AvailableUpdate } from '../../../src/server/available-update/choose-update.ts';
 import {
-  emptyPublisherNotice,
-  type PublisherNotice,
-} from '../../../src/server/available-update/publisher-notice.ts';
+  type ChannelFileEffects,
+  noChannelFileEffects,
+} from '../../../src/server/available-update/channel-file-effects.ts';
+import type { AvailableUpdate } from '../../../src/server/available-update/choose-update.ts';
 import { applyAutomaticUpdateDefaults } from '../../../src/server/contract/automatic-update-settings.ts';
 import {
   type AutomaticUpdateFacts,
@@ -15,13 +15,13 @@ import type { EndState } from '../../../src/wire/codes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 
 const settings = applyAutomaticUpdateDefaults({ enabled: true, timeZone: 'UTC' });
-const urgent: PublisherNotice = {
-  ...emptyPublisherNotice,
+const urgent: ChannelFileEffects = {
+  ...noChannelFileEffects,
   urgent: { below: 'v1.5.0', why: 'Passwords can be read.' },
 };
-const stale: PublisherNotice = { ...emptyPublisherNotice, staleSince: '2026-11-24T00:00:00Z' };
-const held: PublisherNotice = {
-  ...emptyPublisherNotice,
+const stale: ChannelFileEffects = { ...noChannelFileEffects, staleSince: '2026-11-24T00:00:00Z' };
+const held: ChannelFileEffects = {
+  ...noChannelFileEffects,
   held: { version: 'v1.5.0', percent: 10, isAsked: true },
 };
 const minor = {
@@ -62,7 +62,7 @@ function decided(given: Given = {}) {
   const {
     now = '2026-11-25T03:00:00Z',
     publishedAt = weekBefore,
-    word = emptyPublisherNotice,
+    word = noChannelFileEffects,
     ...more
   } = given;
   const releases = [{ version: 'v1.5.0', url: null, notes: null, publishedAt }];
@@ -80,7 +80,7 @@ function decided(given: Given = {}) {
 type Given = Partial<Omit<AutomaticUpdateFacts, 'now' | 'known'>> & {
   now?: string;
   publishedAt?: string | null;
-  word?: PublisherNotice;
+  word?: ChannelFileEffects;
 };
 
 const inWindow = '2026-11-25T03:00';
@@ -201,7 +201,7 @@ describe('an automatic update', () => {
     const { blockedBy } = decideAutomaticUpdate({
       settings,
       offer: nothing,
-      known: { releases: [], notice: emptyPublisherNotice },
+      known: { releases: [], notice: noChannelFileEffects },
       past,
       now: 0,
     });

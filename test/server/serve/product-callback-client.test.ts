@@ -5,7 +5,7 @@ import { afterEach, expect, it } from 'vitest';
 import { UnavailableError } from '../../../src/server/run/update-api.ts';
 import {
   ProductCallbackClient,
-  RepeatedCallbackError,
+  RepeatedCallbackFailureError,
 } from '../../../src/server/serve/product-callback-client.ts';
 
 const secret = 's'.repeat(32);
@@ -155,7 +155,7 @@ it.each<[string, RequestListener]>([
       (cause: Error) => cause,
     );
     const causes = [error, error?.cause];
-    return error !== null && !causes.some((cause) => cause instanceof RepeatedCallbackError);
+    return error !== null && !causes.some((cause) => cause instanceof RepeatedCallbackFailureError);
   };
   const user = () => callbacks.user({ cookie: 'a=b', authorization: null });
   const reports = async () => [await isReported(user()), await isReported(callbacks.jobs())];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RepeatedCallbackError } from '../../../src/server/serve/product-callback-client.ts';
+import { RepeatedCallbackFailureError } from '../../../src/server/serve/product-callback-client.ts';
 import { formatLogEntry } from '../../../src/server/serve/serve-command.ts';
 
 it('logs one line with all causes, and no line for a failure that was already logged', () => {
@@ -8,6 +8,6 @@ it('logs one line with all causes, and no line for a failure that was already lo
   expect(formatLogEntry(entry(new Error('the product', { cause: refused })))).toBe(
     'WARN a request failed: the product: connect\\u000aECONNREFUSED',
   );
-  const repeated = new RepeatedCallbackError('the callback user is still failing', { cause: refused });
+  const repeated = new RepeatedCallbackFailureError('the callback user is still failing', { cause: refused });
   expect(formatLogEntry(entry(new Error('the product', { cause: repeated })))).toBeNull();
 });

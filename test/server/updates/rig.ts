@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { EngineTimeouts } from '../../../src/engine/engine-calls.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
-import type { CompleteUpdateOrder } from '../../../src/server/contract/instance-updates.ts';
+import type { CompleteUpdateRequest } from '../../../src/server/contract/instance-updates.ts';
 import type { ServerTiming } from '../../../src/server/contract/timing.ts';
 import { validateInstanceOptions } from '../../../src/server/contract/validate-options.ts';
 import { createUpdateApi, type StartableUpdateApi } from '../../../src/server/create-update-api.ts';
@@ -51,7 +51,7 @@ export interface Server {
   host: HostDouble;
   place: ServerDouble;
   /** Requests an update as an admin. */
-  ask(order?: Partial<CompleteUpdateOrder>): ReturnType<StartableUpdateApi['start']>;
+  ask(order?: Partial<CompleteUpdateRequest>): ReturnType<StartableUpdateApi['start']>;
   /** The events that listeners received, in order. */
   told: string[];
   /** Ends the server without a shutdown. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { settingValuesPath } from '../../../src/core/release/release-settings.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
-import type { CompleteUpdateOrder } from '../../../src/server/contract/instance-updates.ts';
+import type { CompleteUpdateRequest } from '../../../src/server/contract/instance-updates.ts';
 import { attach, releaseFile } from '../../feed/proofs.ts';
 import { publisher } from '../../provenance/sign.ts';
 import { goodRun } from '../../rig/engine-double/script.ts';
@@ -30,7 +30,7 @@ async function booted(env: string[] = [], more: Partial<InstanceOptions> = {}): 
   await until(async () => (await one.updates.status()).checkedAt !== null);
   return one;
 }
-const given: CompleteUpdateOrder['settings'] = { SMTP_HOST: 'mail', SMTP_PASSWORD: password };
+const given: CompleteUpdateRequest['settings'] = { SMTP_HOST: 'mail', SMTP_PASSWORD: password };
 const run = async ({ updates }: Server) => (await updates.findRunRecord())?.run;
 const updater = () => rig.updaters[0];
 
@@ -84,7 +84,7 @@ describe('new settings of a release', () => {
     expect(updater()?.archives).toEqual([]);
   });
 
-  it.each<[string, Partial<CompleteUpdateOrder>, names: string]>([
+  it.each<[string, Partial<CompleteUpdateRequest>, names: string]>([
     ['none is given', {}, 'SMTP_HOST, SMTP_PASSWORD'],
     ['one is given', { settings: { SMTP_HOST: 'mail' }, allSteps: true }, 'SMTP_PASSWORD'],
     ['jobs are interrupted', { settings: { SMTP_PASSWORD: 'x' }, force: true }, 'SMTP_HOST'],

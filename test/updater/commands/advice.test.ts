@@ -4,7 +4,7 @@ import { UpdateError } from '../../../src/core/errors/update-error.ts';
 import { versionLabel } from '../../../src/engine/objects/labels.ts';
 import { checkSpecifiedServices } from '../../../src/updater/compose/inspect/services/check-specified-services.ts';
 import { runningAppOf } from '../../../src/updater/compose/plan/plan-update.ts';
-import { checkPublishedTags } from '../../../src/updater/plan/check-published.ts';
+import { requirePublishedTags } from '../../../src/updater/plan/check-published.ts';
 import { checkPulledImages } from '../../../src/updater/plan/check-pulled.ts';
 import { container, image, installation } from '../../build.ts';
 import {
@@ -48,7 +48,7 @@ async function refusalOf({ images, args, tags = {}, requires }: Situation): Prom
     const install = installation(files, model, facts);
     const plan = planOf(install, options.target);
     const asked = (tag: string) => (tags[tag] === undefined ? 'none' : { digest: tags[tag] });
-    await checkedBeside(asked, (lookUp) => checkPublishedTags(plan, lookUp));
+    await checkedBeside(asked, (lookUp) => requirePublishedTags(plan, lookUp));
     const digests = [`acme/app@${tags[plan.app.tag]}`];
     const labels = requires === undefined ? {} : { 'svc.release-requires': requires };
     const pulled = new Map([[plan.app.to, image('sha256:new', { digests, labels })]]);

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { ProjectUpdatePlan } from '../../../src/updater/compose/plan/prepared-plan.ts';
-import { checkPublishedTags } from '../../../src/updater/plan/check-published.ts';
+import { requirePublishedTags } from '../../../src/updater/plan/check-published.ts';
 import { checkedBeside, composeText, installed, planTo } from '../../build-plan.ts';
 
 /** Checks the plan against a registry with these tags; null if the registry does not respond. */
 const checked = (tags: readonly string[] | null, plan: ProjectUpdatePlan) =>
   checkedBeside(
     (tag) => (tags === null ? null : tags.includes(tag) ? { digest: `sha256:${tag}` } : 'none'),
-    (lookUp) => checkPublishedTags(plan, lookUp),
+    (lookUp) => requirePublishedTags(plan, lookUp),
   );
 
 const planOf = (pin: string, to: string) => {

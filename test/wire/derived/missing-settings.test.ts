@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import { findMissingSettingsReason } from '../../../src/wire/derived/missing-settings.ts';
-import type { NewReleaseSetting } from '../../../src/wire/status.ts';
+import type { AddedReleaseSetting } from '../../../src/wire/status.ts';
 
-const setting = (more: Partial<NewReleaseSetting>): NewReleaseSetting => ({
+const setting = (more: Partial<AddedReleaseSetting>): AddedReleaseSetting => ({
   ...{ name: 'A', description: '', required: true, secret: false },
   ...{ default: null, generated: false, isSet: false },
   ...more,
 });
 
-it.each<[string, Partial<NewReleaseSetting>, Record<string, string>, isMissing: boolean]>([
+it.each<[string, Partial<AddedReleaseSetting>, Record<string, string>, isMissing: boolean]>([
   ['required', {}, {}, true],
   ['of a name that every object has', { name: 'constructor' }, {}, true],
   ['given empty', {}, { A: '' }, true],

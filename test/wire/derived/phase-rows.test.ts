@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseToldRun } from '../../../src/wire/api-client/parse-responses.ts';
+import { parseRunWithServerTime } from '../../../src/wire/api-client/parse-responses.ts';
 import { phaseNames, type RunState } from '../../../src/wire/codes.ts';
 import {
   canProductBeUnavailable,
@@ -20,7 +20,7 @@ function runIn(states: readonly string[], more: Partial<Run> = {}): Run {
     endedAt: index < states.length - 1 || isOver ? at(index + 1) : null,
     message: `${state} said`,
   }));
-  const run = parseToldRun({
+  const run = parseRunWithServerTime({
     id: 'a',
     state: states.at(-1),
     startedAt: at(0),

@@ -20,7 +20,7 @@ export const formatTagLocations = (pins: readonly Pin[]): string =>
   [...new Set(pins.map(({ location: place }) => place.description))].join(', ');
 
 /** Explains how to apply a tag that was set manually. */
-export const formatManualTagAdvice = ({ location: place }: Pin): string =>
+export const formatApplyTagAdvice = ({ location: place }: Pin): string =>
   place.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
 
 export interface PinLocation {

@@ -1,6 +1,6 @@
 import { UpdateError } from '../../errors/update-error.ts';
 import type { ReleaseTarget } from '../../release/target.ts';
-import { formatManualTagAdvice, formatTagLocations, type Pin } from './pin.ts';
+import { formatApplyTagAdvice, formatTagLocations, type Pin } from './pin.ts';
 
 const createTargetError = (message: string, advice: string): UpdateError =>
   new UpdateError('pin-unsupported', message, { advice });
@@ -12,13 +12,13 @@ export const isPinnedToFloatingTag = ({ tag }: Pin, word: string): boolean =>
 export const createFloatingTagMismatchError = (pin: Pin, word: string, option = '--target'): UpdateError =>
   createTargetError(
     `${pin.service} is pinned to ${pin.tag.text} (${pin.location.description}), not to ${word}`,
-    `Specify a release with ${option}, or set the tag ${word} manually, ${formatManualTagAdvice(pin)}.`,
+    `Specify a release with ${option}, or set the tag ${word} manually, ${formatApplyTagAdvice(pin)}.`,
   );
 
 export const createUnversionedTargetError = (pins: readonly Pin[], tag: string): UpdateError =>
   createTargetError(
     `${tag} is not a version and cannot be compared with the running version`,
-    `Set the tag manually (${formatTagLocations(pins)}), ${pins.slice(0, 1).map(formatManualTagAdvice)}.`,
+    `Set the tag manually (${formatTagLocations(pins)}), ${pins.slice(0, 1).map(formatApplyTagAdvice)}.`,
   );
 
 /** @param pins - the pins of all updated services */
@@ -29,7 +29,7 @@ export const createUnversionedPinError = (
 ): UpdateError =>
   createTargetError(
     `${pin.service} is pinned to ${pin.tag.text} (${pin.location.description}), which is not a version and cannot be compared with ${target.tag}`,
-    `Set the new tag manually (${formatTagLocations(pins)}), ${formatManualTagAdvice(pin)}.`,
+    `Set the new tag manually (${formatTagLocations(pins)}), ${formatApplyTagAdvice(pin)}.`,
   );
 
 export const createVariantMismatchError = (
@@ -38,7 +38,7 @@ export const createVariantMismatchError = (
 ): UpdateError =>
   createTargetError(
     `${pin.service} is pinned to ${pin.tag.text} (${pin.location.description}), but ${asked} is a different variant`,
-    `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${formatManualTagAdvice(pin)}.`,
+    `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${formatApplyTagAdvice(pin)}.`,
   );
 
 export const createDowngradeError = (

@@ -4,7 +4,7 @@ import { formatMountFlags, formatSamePathMountAdvice } from '../../errors/advice
 import { UpdateError } from '../../errors/update-error.ts';
 import type { HostPaths } from '../../mounts/host-paths.ts';
 import { readMountAt } from '../../mounts/mount-table.ts';
-import { findAclLossReason, isOnSmb, readAttributes } from '../attributes.ts';
+import { findAclLossReason, isOnSmb, readExtendedAttributes } from '../attributes.ts';
 import { systemErrorCodeOf } from '../file-system.ts';
 import { findUnmappedOwner } from '../unmapped-owner.ts';
 import { createPermissionErrorHandler } from './file-record.ts';
@@ -61,7 +61,7 @@ export async function checkReplacementPermissions(
         },
       );
     }
-    const attributes = await readAttributes(real).catch(createPermissionErrorHandler(file));
+    const attributes = await readExtendedAttributes(real).catch(createPermissionErrorHandler(file));
     if (attributes === null) unknown.push(file);
     const why = attributes && findAclLossReason(attributes);
     if (why) throw new UpdateError('rights-lost', `${file} would lose its permissions: ${why}`);

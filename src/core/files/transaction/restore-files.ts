@@ -1,5 +1,5 @@
 import { UpdateError } from '../../errors/update-error.ts';
-import { hasSameAttributes } from '../attributes.ts';
+import { hasSameExtendedAttributes } from '../attributes.ts';
 import {
   diskFileSystem,
   type FilePermissions,
@@ -98,4 +98,4 @@ const hasSamePermissions = (one: FilePermissions, other: FilePermissions): boole
   one.uid === other.uid &&
   one.gid === other.gid &&
   one.mode === other.mode &&
-  hasSameAttributes(one.attributes ?? {}, other.attributes ?? {});
+  hasSameExtendedAttributes(one.attributes ?? {}, other.attributes ?? {});

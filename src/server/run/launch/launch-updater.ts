@@ -9,7 +9,7 @@ import { classifyPullFailure } from '../../../engine/registry/classify-pull-fail
 import type { PullProgress } from '../../../engine/registry/pull-progress.ts';
 import { readRegistryCredentials } from '../../../engine/registry/registry-credentials.ts';
 import type { UpdateTarget } from '../../available-update/choose-update.ts';
-import type { CompleteUpdateOrder } from '../../contract/instance-updates.ts';
+import type { CompleteUpdateRequest } from '../../contract/instance-updates.ts';
 import type { Deployment } from '../../deployment/read-deployment.ts';
 import { chooseUpdatedServices } from '../../deployment/updated-services.ts';
 import {
@@ -27,7 +27,7 @@ import { createUpdaterTargetOptions } from './target-options.ts';
 
 type LaunchTarget = Pick<UpdateTarget, 'to' | 'proof'> & {
   home: Deployment;
-  order: Pick<CompleteUpdateOrder, 'settings'>;
+  order: Pick<CompleteUpdateRequest, 'settings'>;
 };
 
 /** Timeout for pulling the updater image, in ms. Any working connection needs less time. */
@@ -71,7 +71,7 @@ export async function launchUpdater(
 async function startContainer(
   engine: EngineApi,
   spec: ContainerSpec,
-  { values, signal }: { values: CompleteUpdateOrder['settings']; signal: AbortSignal },
+  { values, signal }: { values: CompleteUpdateRequest['settings']; signal: AbortSignal },
 ): Promise<string> {
   const id = await engine.createContainer(spec).catch(async (error) => {
     if (error instanceof EngineError && error.code === 'conflict') throw createLaunchConflictError(error);

@@ -7,7 +7,7 @@ import type { Reason } from '../../../wire/status.ts';
 import { ApplicationError, callApplication } from '../../application/call-application.ts';
 import { fetchJobs } from '../../application/fetch-jobs.ts';
 import type { UpdateTarget } from '../../available-update/choose-update.ts';
-import type { CompleteUpdateOrder } from '../../contract/instance-updates.ts';
+import type { CompleteUpdateRequest } from '../../contract/instance-updates.ts';
 import type { Deployment } from '../../deployment/read-deployment.ts';
 import {
   filterRunningJobs,
@@ -22,7 +22,7 @@ import { launchUpdater } from './launch-updater.ts';
 /** Requested run and its target. */
 export interface RunPlan extends UpdateTarget {
   kind: RunKind;
-  order: Pick<CompleteUpdateOrder, 'when' | 'force' | 'by' | 'settings'>;
+  order: Pick<CompleteUpdateRequest, 'when' | 'force' | 'by' | 'settings'>;
   home: Deployment;
   /** Returns why the updater must no longer be launched; null if it may be launched. Called right before the launch. */
   findLaunchObstacle(): Promise<Reason | null>;

@@ -3,15 +3,15 @@ import { findRollbackableRun } from '../../../wire/derived/rollbackable-run.ts';
 import type { Reason, RollbackOffer, Run } from '../../../wire/status.ts';
 import { ApplicationError } from '../../application/call-application.ts';
 import { fetchJobs } from '../../application/fetch-jobs.ts';
+import { findRecallReason } from '../../available-update/channel-file-effects.ts';
 import {
   resolveDirectTarget,
   resolveInstallableTarget,
   type UpdateTarget,
 } from '../../available-update/choose-update.ts';
-import { findRecallReason } from '../../available-update/publisher-notice.ts';
-import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../../contract/instance-updates.ts';
+import type { CompleteRollbackRequest, CompleteUpdateRequest } from '../../contract/instance-updates.ts';
 import {
-  createVersionMismatchReason,
+  createWrongRestorePointReason,
   noRestorePointReason,
   updateStartingReason,
 } from '../../reasons/run-reasons.ts';
@@ -33,7 +33,7 @@ export class RunStarter {
     this.#rollbacks = new RollbackPreviewCache(parts);
   }
 
-  update(order: CompleteUpdateOrder): StartResult {
+  update(order: CompleteUpdateRequest): StartResult {
     return this.#begin('update', order, () => this.#parts.offers.resolveDestination(order));
   }
 
@@ -58,12 +58,12 @@ export class RunStarter {
     });
   }
 
-  rollback({ confirm, ...order }: CompleteRollbackOrder): StartResult {
+  rollback({ confirm, ...order }: CompleteRollbackRequest): StartResult {
     return this.#begin('rollback', order, async () => {
       const past = findRollbackableRun(await this.#history());
       if (past === null) return { reason: noRestorePointReason };
       const { version } = past.restorePoint;
-      if (version !== confirm) return { reason: createVersionMismatchReason(version, confirm) };
+      if (version !== confirm) return { reason: createWrongRestorePointReason(version, confirm) };
       this.#rollbacks.clear();
       return { to: version };
     });

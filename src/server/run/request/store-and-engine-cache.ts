@@ -8,7 +8,7 @@ import { DeploymentNotFoundError } from '../../deployment/deployment-not-found-e
 import type { Deployment } from '../../deployment/read-deployment.ts';
 import { describeUnrelatedContainer, isUpdaterActive } from '../../deployment/updater-container.ts';
 import { findBlockingReason } from '../../reasons/find-blocking-reason.ts';
-import { describeRunInProgress } from '../../reasons/run-reasons.ts';
+import { createRunInProgressReason } from '../../reasons/run-reasons.ts';
 import type { ServerContext } from '../server-context.ts';
 import type { RunController } from '../track/run-controller.ts';
 
@@ -81,7 +81,7 @@ export class StoreAndEngineCache {
 
   #runningUpdater({ updater }: StoreAndEngineState): { message: string; since: string } | null {
     const { record } = this.#runs;
-    if (record !== null && !record.hasEnded) return describeRunInProgress(record.run);
+    if (record !== null && !record.hasEnded) return createRunInProgressReason(record.run);
     if (!updater || updater.isOurs || !isUpdaterActive(updater.container)) return null;
     return describeUnrelatedContainer(updater.container);
   }

@@ -38,7 +38,7 @@ import type { NumberedTag } from '../../../core/release/tag.ts';
 import type { ReleaseTarget, Target } from '../../../core/release/target.ts';
 import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { buildModelMaskRules } from '../../run/log/mask-rules.ts';
+import { createModelMaskRules } from '../../run/log/mask-rules.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { BumpOptions } from '../../run/options/update-options.ts';
 import {
@@ -46,7 +46,7 @@ import {
   type ExpectedModelChanges,
   listVariableLocations,
   listVariableSubstitutions,
-  requireExpectedChanges,
+  requireExpectedModelChanges,
 } from '../verify-edit/compare-models.ts';
 import { type PlaceholderFiles, resolveProposedModel } from '../verify-edit/resolve-proposed-model.ts';
 
@@ -63,7 +63,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   const lacking = await createEnvPlaceholders(project);
   const model = async (files: ProjectFiles, changed: readonly string[]) => {
     const found = await resolveProposedModel(compose, files, changed, lacking);
-    log.addMaskRules(() => buildModelMaskRules(found));
+    log.addMaskRules(() => createModelMaskRules(found));
     return found;
   };
   const before = model(project, []);
@@ -82,7 +82,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
     hasSharedPin: (service) => isPinShared(files, service, pins),
   };
   const proof = compareComposeModels(today.value, after, expected);
-  requireExpectedChanges(proof, expected);
+  requireExpectedModelChanges(proof, expected);
   for (const name of proof.alsoUpdatedServices)
     log.info(`${name} uses the same pin, so its version also changes`);
   return { draft, edits };

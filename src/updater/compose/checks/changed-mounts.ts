@@ -25,7 +25,7 @@ export interface HostMount extends StorageMount {
  * Returns a message for each mount whose source on the host has changed since the container was started, for example
  * because a share was unmounted or a directory was replaced. Mounts in subdirectories are included.
  */
-export function findChangedMounts(
+export function describeChangedMounts(
   mounts: readonly HostMount[],
   { tables, directories }: MountTables,
 ): string[] {

@@ -19,15 +19,15 @@ import { createHelperMount } from '../../data/copies/copy-mounts.ts';
 import { findMountInText } from '../../data/copies/estimate-restore-point.ts';
 import { runHelperContainer } from '../../data/copies/run-helper-container.ts';
 import type { DataContext } from '../../data/data-context.ts';
-import { helperCommand } from '../../data/helper-program/helper-request.ts';
+import { helperProgramCommand } from '../../data/helper-program/helper-request.ts';
 import { isServiceContainer, mountSourceOf } from '../../data/selection/choose-mounts.ts';
-import { requireDataDeclaration } from '../../data/selection/evaluate-data.ts';
+import { requireDataCoverage } from '../../data/selection/evaluate-data.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { dataFactsOf } from '../restore-point/plan-restore-point.ts';
-import { findChangedMounts, type HostMount } from './changed-mounts.ts';
+import { dataSelectionFactsOf } from '../restore-point/plan-restore-point.ts';
+import { describeChangedMounts, type HostMount } from './changed-mounts.ts';
 import { type HostRequirement, listHostRequirements, removeUnpublishedPorts } from './host-requirements.ts';
 
 /** `HostConfig` of a service's running or new container. */
@@ -37,7 +37,7 @@ interface ServiceHostConfig {
 }
 
 /** Helper container command without output, so that nothing is sent to the user's log server. */
-const silentCommand = { Entrypoint: [helperCommand[0], '-e', ''], Cmd: [] };
+const silentCommand = { Entrypoint: [helperProgramCommand[0], '-e', ''], Cmd: [] };
 const confinedHostConfig = {
   CapDrop: ['ALL'],
   SecurityOpt: ['no-new-privileges'],
@@ -63,10 +63,10 @@ export async function requireRestartableContainers(
 ): Promise<void> {
   if (engine.isPodman) return;
   const { project, containers, requests: sent } = installation;
-  const facts = dataFactsOf(installation, options.data);
+  const facts = dataSelectionFactsOf(installation, options.data);
   const services = [
     ...facts.updated,
-    ...(options.data.restorePoint ? requireDataDeclaration(facts).covered : []),
+    ...(options.data.restorePoint ? requireDataCoverage(facts).covered : []),
   ];
   const ids = containers
     .filter(
@@ -154,7 +154,7 @@ function checkHostMounts(
       hostConfig: { PidMode: 'host', CapAdd: [] },
       signal,
     });
-    return findChangedMounts(mounts, tables);
+    return describeChangedMounts(mounts, tables);
   };
   const named = (reason: string) => findMountInText(reason, mounts)?.where ?? services;
   return tryStart(doors, start, (reason) => `${named(reason)} cannot be started again`);

@@ -159,7 +159,11 @@ const privilegeKeys = {
  * Returns the settings of a service in compose's model that grant privileges, in the engine's format.
  * @param user - the image's user, used if the service sets no user
  */
-export function buildModelDefinition(model: ComposeModel, name: string, user: string): ContainerDefinition {
+export function buildPrivilegeDefinition(
+  model: ComposeModel,
+  name: string,
+  user: string,
+): ContainerDefinition {
   const service = model.services[name] ?? {};
   const raw = service as Json;
   const reservations = toObject(toObject(toObject(raw.deploy).resources).reservations);

@@ -22,7 +22,11 @@ import { requestedMountsOf, toContainer } from '../../../engine/objects/containe
 import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { buildModelDefinition, buildPlannedDefinition, parseRunningDefinition } from './build-definitions.ts';
+import {
+  buildPlannedDefinition,
+  buildPrivilegeDefinition,
+  parseRunningDefinition,
+} from './build-definitions.ts';
 import type { DriftInput, EditedFileCopy } from './changes.ts';
 import { type EngineDefaults, removedContainerName } from './engine-defaults.ts';
 import {
@@ -77,7 +81,7 @@ export async function fetchDriftInput(
   const replaced = inspected.map((each) => {
     const now = parseRunningDefinition(each, [name, ...containers.map(finalNameOf)]);
     if (planned === undefined)
-      return { now, next: buildModelDefinition(model, name, String(now.config.User)) };
+      return { now, next: buildPrivilegeDefinition(model, name, String(now.config.User)) };
     const used = imagesInUse.get(String(each.Image));
     // For a multi-platform image, the engine returns only the configuration for its own platform, so a container with a
     // different platform has no known configuration.

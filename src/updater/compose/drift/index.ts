@@ -24,7 +24,7 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import { findGainedPrivileges } from '../../../engine/comparison/find-gained-privileges.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
-import { buildModelDefinition } from './build-definitions.ts';
+import { buildPrivilegeDefinition } from './build-definitions.ts';
 import { listDriftChanges, settingPathOf } from './changes.ts';
 import { checkNetworkAndVolumeDrift } from './check-network-and-volume-drift.ts';
 import {
@@ -125,7 +125,8 @@ export async function describePrivilegeGains(
   const services = [...replaced, ...added.map((name) => ({ name, image: undefined }))];
   const sentences = services.map(async ({ name, image: id }) => {
     const image = instance.imagesInUse.get(id ?? '');
-    const defined = (of: ComposeModel) => buildModelDefinition(of, name, String(image?.config?.User ?? ''));
+    const defined = (of: ComposeModel) =>
+      buildPrivilegeDefinition(of, name, String(image?.config?.User ?? ''));
     const [now, next] = [defined(instance.model), defined(model)];
     const surroundings = await fetchPrivilegeContext(engine, { ...instance, model }, [{ now, next }]);
     const gains = findGainedPrivileges(now, next, surroundings);

@@ -6,7 +6,7 @@ import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import { updatedServicesOf } from '../inspect/installation.ts';
 import type { PreparedPlan } from '../plan/prepared-plan.ts';
 import { findReleaseCommand } from '../plan/release/release-label.ts';
-import { describeRunningServices, findVersionWarnings } from '../plan/version-sentences.ts';
+import { describeRunningServices, findVersionMismatchWarnings } from '../plan/version-sentences.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { verifyUnchangedServices } from '../verify/verify-replacement.ts';
 
@@ -33,7 +33,7 @@ export async function finishUnchangedRun(context: JournaledContext, plan: Prepar
   const ready = findReleaseCommand(plan, plan.images.get(plan.app.to), 'ready');
   await verifyUnchangedServices(context, services, ready);
   log.enterPhase('done');
-  for (const warning of findVersionWarnings(plan)) log.warn(warning);
+  for (const warning of findVersionMismatchWarnings(plan)) log.warn(warning);
   const lasting = services.filter(({ name }) => !plan.migrations.includes(name));
   const stopped = lasting.filter(({ running }) => running === 0).map(({ name }) => name);
   const alone = lasting

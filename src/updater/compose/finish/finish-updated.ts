@@ -3,7 +3,7 @@ import { formatComposeCommand, formatUpCommand } from '../../../core/command-lin
 import { requireUpdateError } from '../../../core/errors/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
-import { discardRestorePoints } from '../../data/discard-restore-point.ts';
+import { removeProjectRestorePoints } from '../../data/remove-restore-point.ts';
 import { logUpdatedOutcome } from '../../run/last-lines.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
@@ -22,7 +22,7 @@ import { removeOldImages } from './remove-old-images.ts';
  */
 export async function finishUpdatedRun(
   replacement: ReplacementContext,
-  freeing: Promise<UnusedImages | null>,
+  freeing: Promise<UnusedOldImages | null>,
   record: RestorePointRecord | null,
 ): Promise<RunOutcome> {
   const { engine, log, options, journal, changeover } = replacement;
@@ -100,11 +100,11 @@ async function discardOlderRestorePoints(work: ReplacementContext): Promise<void
   const { point, project } = work.journal.data;
   if (!point) return;
   const doors = await createDataContext(work);
-  await discardRestorePoints(doors, dirname(point.directory), project, { except: [point.directory] });
+  await removeProjectRestorePoints(doors, dirname(point.directory), project, { except: [point.directory] });
 }
 
 /** Images that can be removed, as references for `docker image rm`. */
-export interface UnusedImages {
+export interface UnusedOldImages {
   references: readonly string[];
   /** Total size in bytes. A layer that several images share is counted once for each image. */
   size: number;
@@ -114,7 +114,10 @@ export interface UnusedImages {
  * Returns the old images of updated services that no container uses any longer, the app's image first. Null if there
  * are none.
  */
-export async function findUnusedImages(engine: Engine, changeover: Rollout): Promise<UnusedImages | null> {
+export async function findUnusedOldImages(
+  engine: Engine,
+  changeover: Rollout,
+): Promise<UnusedOldImages | null> {
   const records = changeover.moved.flatMap(({ name }) => serviceContainerRecordsOf(changeover, name));
   const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));
   const found = await Promise.all(
@@ -135,5 +138,5 @@ export async function findUnusedImages(engine: Engine, changeover: Rollout): Pro
   };
 }
 
-export const formatImageRemovalAdvice = ({ references, size }: UnusedImages): string =>
+export const formatImageRemovalAdvice = ({ references, size }: UnusedOldImages): string =>
   `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

@@ -6,7 +6,7 @@ import { EngineError, findEngineError } from '../../../engine/http/engine-error.
 import type { Container } from '../../../engine/objects/container.ts';
 import { collapseRepeatedLines } from '../../run/log/format-values.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
-import { buildContainerMaskRules } from '../../run/log/mask-rules.ts';
+import { createContainerMaskRules } from '../../run/log/mask-rules.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import {
   HealthEvaluator,
@@ -66,7 +66,7 @@ export async function awaitHealthyServices(
     const containers = services.flatMap((service) => service.containers);
     // The environment of a new container may contain a new password, which must be masked before the container's log is
     // printed.
-    log.addMaskRules(() => buildContainerMaskRules(containers));
+    log.addMaskRules(() => createContainerMaskRules(containers));
     const verdict = watch.evaluate(services.map(shown), now);
     if (verdict.kind === 'waiting') {
       logWaitIfQuiet(log, verdict.sentence);

@@ -8,8 +8,12 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import type { CommandResult } from '../../../engine/cli/run-command.ts';
 import { finalNameOf } from '../../../engine/containers/project-containers.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
+import {
+  type EngineWriteListener,
+  type RecordedEngineWrite,
+  startEngineWriteRecorder,
+} from './engine-write-recorder.ts';
 import type { ContainerCreateRequest, DryRunResult, InstalledService } from './installation.ts';
-import { type RecordedWrite, type RecordedWriteListener, startWriteRecorder } from './recorder.ts';
 
 /**
  * Determines what `up` would do with these services if their images stayed the same. Compose rejects a project if it
@@ -105,7 +109,7 @@ async function recordCall(
   services: readonly DryRunService[],
   { requests: sent, removedNetworks, editedVolumes }: Omit<DryRunResult, 'imagesInUse'>,
 ): Promise<CommandResult> {
-  const recorder = await startWriteRecorder(engine, createArrivalListener(services.length));
+  const recorder = await startEngineWriteRecorder(engine, createArrivalListener(services.length));
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-record-'));
   try {
     const { configDirectory } = engine.address;
@@ -137,7 +141,7 @@ async function recordCall(
  * Delays each response to a create request until the requests for all services have arrived, but at most by
  * `longestHoldMs`. Without the delay, compose would cancel the other services after the first failed request.
  */
-function createArrivalListener(expected: number): RecordedWriteListener {
+function createArrivalListener(expected: number): EngineWriteListener {
   const came = new Set<string | undefined>();
   const all = Promise.withResolvers<void>();
   return async (write) => {
@@ -148,8 +152,8 @@ function createArrivalListener(expected: number): RecordedWriteListener {
   };
 }
 
-const isCreate = ({ method, path }: RecordedWrite): boolean =>
+const isCreate = ({ method, path }: RecordedEngineWrite): boolean =>
   method === 'POST' && path === '/containers/create';
 
-const getServiceSection = ({ body }: RecordedWrite): string | undefined =>
+const getServiceSection = ({ body }: RecordedEngineWrite): string | undefined =>
   (body?.Labels as Record<string, string> | undefined)?.[composeLabels.service];

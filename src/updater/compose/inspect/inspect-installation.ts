@@ -13,7 +13,7 @@ import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { deferRejection } from '../../run/defer-rejection.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import { buildRequestMaskRules } from '../../run/log/mask-rules.ts';
+import { createEngineRequestMaskRules } from '../../run/log/mask-rules.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { InterruptionPredicate } from '../../run/state/rollout.ts';
 import { workersOf } from './choose-workers.ts';
@@ -37,7 +37,7 @@ import { explainUnmountedFile, linkProjectPaths, readProject } from './project-f
 import { findVersionPrefix, newestRunningVersionOf } from './running-version.ts';
 import { checkSpecifiedServices } from './services/check-specified-services.ts';
 import { chooseServices, inferProfiles } from './services/choose-services.ts';
-import { findMigrations } from './services/migrations.ts';
+import { findMigrationServices } from './services/migrations.ts';
 
 /** Data about the project that is available before its files are read. */
 interface Found {
@@ -142,7 +142,7 @@ async function inspectProject(
   const asking = isOutdated ? deferRejection(dryRunComposeUp(engine, compose.project, replaced)) : early;
 
   const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
-  const migrations = findMigrations({ files, exclude, model, containers, ...related });
+  const migrations = findMigrationServices({ files, exclude, model, containers, ...related });
   const isThere = ({ name, containers }: InstalledService) =>
     name in model.services && (containers.length > 0 || migrations.includes(name));
   for (const { name } of asked.filter((worker) => !isThere(worker))) {
@@ -193,7 +193,7 @@ async function inspectProject(
   // Since compose 5, the model does not contain the values of env files. The values are masked only here, because the
   // requests of the dry run contain them.
   const answer = await asking;
-  log.addMaskRules(() => buildRequestMaskRules(answer.requests.values()));
+  log.addMaskRules(() => createEngineRequestMaskRules(answer.requests.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
   const outside = (await running).filter(({ id }) => !known.has(id));
   const nextFiles = await filesOfNextUp(project, files);

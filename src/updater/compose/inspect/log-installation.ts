@@ -11,12 +11,12 @@ import {
   type InstalledService,
   updatedServicesOf,
 } from './installation.ts';
-import { migrationsOf } from './services/migrations.ts';
+import { migrationServicesOf } from './services/migrations.ts';
 
 /** Logs the running version and its pin, and warns about stopped and unhealthy containers. */
 export function logInstallation(installation: Installation, log: Log): void {
   const { app, workers, kind, files, runningVersion, followers } = installation;
-  const migrations = migrationsOf(installation);
+  const migrations = migrationServicesOf(installation);
   const isLasting = ({ name }: InstalledService) => !migrations.includes(name);
   const moved = updatedServicesOf(installation).filter(isLasting);
   const names = joinWithAnd(moved.map(({ name }) => name));

@@ -15,13 +15,15 @@ export function listRunningVersions(containers: readonly Container[]): string[] 
   const versions = containers.flatMap((container) => {
     const tag = tagOf(container);
     if (tag.kind === 'release') return [tag.version];
-    return hasContradictingLabel(container) ? [] : (parseVersionLabel(container.labels[versionLabel]) ?? []);
+    return hasContradictingVersionLabel(container)
+      ? []
+      : (parseVersionLabel(container.labels[versionLabel]) ?? []);
   });
   return versions.sort(compareVersions);
 }
 
 /** Whether the version label of a container's image contradicts the image's tag. */
-export const hasContradictingLabel = (container: Container): boolean =>
+export const hasContradictingVersionLabel = (container: Container): boolean =>
   hasInheritedVersionLabel(tagOf(container), container.labels);
 
 /**

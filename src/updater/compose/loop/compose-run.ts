@@ -4,7 +4,7 @@ import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { type DrivenRun, RetryableError, type RunGoal } from '../../run/run-steps.ts';
 import type { Journal } from '../../run/state/journal.ts';
-import { isReplacing } from '../../run/state/run-state.ts';
+import { isReplacingOrVerifying } from '../../run/state/run-state.ts';
 import { finishUnchangedRun } from '../finish/finish-unchanged.ts';
 import { finishUpdatedRun } from '../finish/finish-updated.ts';
 import { type ComposeRunOptions, ComposeStepContext } from './compose-step-context.ts';
@@ -49,7 +49,7 @@ export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
    */
   #needsContainers(goal: RunGoal): boolean {
     const { state, changeover } = this.journal.data;
-    if (goal === 'update') return isReplacing(state);
+    if (goal === 'update') return isReplacingOrVerifying(state);
     const { done, skippedSteps: without } = this.#work.memory;
     return changeover !== null && (done.has('restore-files') || without.has('restore-files'));
   }

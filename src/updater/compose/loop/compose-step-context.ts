@@ -11,17 +11,17 @@ import type { RunContext } from '../../run/run-context.ts';
 import type { RunGoal } from '../../run/run-steps.ts';
 import { type Journal, type JournalData, journalOutcomeFactsOf } from '../../run/state/journal.ts';
 import { hasNewVersionStarted, type Rollout } from '../../run/state/rollout.ts';
-import { isReplacing, rollbackOf } from '../../run/state/run-state.ts';
+import { isReplacingOrVerifying, rollbackOf } from '../../run/state/run-state.ts';
 import type { ProjectObservation } from '../concurrent-changes/require-same-containers.ts';
 import { hasNothingToUpdate } from '../finish/finish-unchanged.ts';
-import type { UnusedImages } from '../finish/finish-updated.ts';
+import type { UnusedOldImages } from '../finish/finish-updated.ts';
 import { ContainerStartTimes } from '../health/health-evaluator.ts';
 import type { PreparedPlan, ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import type { BackgroundPull } from '../pull/background-pull.ts';
 import type { UpAttempts } from '../replace/replace-service.ts';
 import type { JournaledContext, ReplacementContext } from '../replace/replacement.ts';
 import type { KnownStopRequests } from '../rollback/list-restore-steps.ts';
-import type { RestoreContext } from '../rollback/restore-containers.ts';
+import type { ContainerRestoreContext } from '../rollback/restore-containers.ts';
 import { createRestoreStartCounter } from '../rollback/restore-data.ts';
 import type { PreviousFileTexts } from '../rollback/restore-files-and-tags.ts';
 import type { DataSaveResult } from '../save/save-data.ts';
@@ -71,7 +71,7 @@ export class ComposeStepContext {
   readonly facts: () => OutcomeFacts;
   /** Record of the restore point that this process has created; null if it has created none. */
   record: RestorePointRecord | null = null;
-  freed: Promise<UnusedImages | null> = Promise.resolve(null);
+  freed: Promise<UnusedOldImages | null> = Promise.resolve(null);
   readonly #upTries = new Map<string, UpAttempts>();
   readonly #starts = new ContainerStartTimes();
   /** Counts the starts of each container while data is restored. */
@@ -109,7 +109,9 @@ export class ComposeStepContext {
 
   /** Signals may interrupt an update until it replaces containers, but never a rollback. */
   contextFor(goal: RunGoal): JournaledContext {
-    return goal === 'update' && !isReplacing(this.journal.data.state) ? this.context : this.lasting;
+    return goal === 'update' && !isReplacingOrVerifying(this.journal.data.state)
+      ? this.context
+      : this.lasting;
   }
 
   /** Returns the project's containers, from a list that is at most 500 ms old. */
@@ -151,7 +153,7 @@ export class ComposeStepContext {
     const { state, started, changeover } = this.journal.data;
     // The start of the new version is recorded in the journal, because the started container may be removed later.
     const isNews = changeover !== null && !started && hasNewVersionStarted(changeover, found.containers);
-    if (isNews && isReplacing(state) && rollbackOf(state) === null)
+    if (isNews && isReplacingOrVerifying(state) && rollbackOf(state) === null)
       await this.journal.tryWrite({ started: true });
   }
 
@@ -204,7 +206,7 @@ export class ComposeStepContext {
     return { ...this.lasting, compose, changeover: this.changeover(), starts: this.#starts };
   }
 
-  restoreContext(): RestoreContext {
+  restoreContext(): ContainerRestoreContext {
     const { successors } = this.memory;
     const onRebuilt = (id: string) => this.#rebuilt(id);
     return { ...this.lasting, successors, checkedContainerIds: this.#agreed, onRebuilt };

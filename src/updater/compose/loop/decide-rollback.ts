@@ -6,7 +6,7 @@ import { formatRestorePointTime, type RestorePointRecordData } from '../../data/
 import { createFailedOutcome, maskOutcome, type RunOutcome } from '../../run/log/run-outcome.ts';
 import { journalOutcomeFactsOf } from '../../run/state/journal.ts';
 import { hasNewVersionStarted } from '../../run/state/rollout.ts';
-import { isReplacing, unfinishedStateOf } from '../../run/state/run-state.ts';
+import { isReplacingOrVerifying, unfinishedStateOf } from '../../run/state/run-state.ts';
 import { findUserEdits } from '../concurrent-changes/find-user-edits.ts';
 import { createDataContext } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
@@ -24,7 +24,7 @@ import type { ComposeStepContext } from './compose-step-context.ts';
  */
 export function decideRollback(work: ComposeStepContext, error: unknown): Promise<() => unknown> {
   if (error instanceof InterruptedError) throw error;
-  return isReplacing(work.journal.data.state)
+  return isReplacingOrVerifying(work.journal.data.state)
     ? chooseRollbackAfterReplacing(work, error)
     : chooseRollbackBeforeReplacing(work, error);
 }
@@ -116,7 +116,7 @@ async function beginDataRollback(
   log.warn(
     `${point.next} failed; rolling back to ${from} with the data saved at ${formatRestorePointTime(point)}`,
   );
-  const rolledBack = createRestorePointRollbackError(point, error.message, { isLogged: true, cause: error });
+  const rolledBack = createRolledBackWithDataError(point, error.message, { isLogged: true, cause: error });
   const target = { record: found, back: journal.data };
   await beginRollbackWithData(context, target, createFailedOutcome(rolledBack, facts, log));
   // Waits for the hashes that are already being computed, so that they are not computed again.
@@ -124,7 +124,7 @@ async function beginDataRollback(
   return () => rolledBack;
 }
 
-export const createRestorePointRollbackError = (
+export const createRolledBackWithDataError = (
   { version, at }: RestorePointRecordData,
   message: string,
   more: { isLogged?: boolean; cause?: unknown } = {},

@@ -6,7 +6,7 @@ import { isTargetReached } from '../../run/state/rollout.ts';
 import { requireSameContainers } from '../concurrent-changes/require-same-containers.ts';
 import { createDataContext, writeRestorePointState } from '../data-services/stop-data-services.ts';
 import { hasNothingToUpdate } from '../finish/finish-unchanged.ts';
-import { findUnusedImages } from '../finish/finish-updated.ts';
+import { findUnusedOldImages } from '../finish/finish-updated.ts';
 import { ContainerStartTimes } from '../health/health-evaluator.ts';
 import { replacedServicesOf } from '../inspect/installation.ts';
 import { formatRunningVersion } from '../inspect/log-installation.ts';
@@ -24,7 +24,7 @@ import {
 } from '../replace/stop-containers.ts';
 import { findStoppingContainers, type RestoreStep } from '../rollback/list-restore-steps.ts';
 import { removeUnusedRestorePoint } from '../rollback/remove-unused-restore-point.ts';
-import { restoreExecutors } from '../rollback/restore-containers.ts';
+import { restoreStepExecutors } from '../rollback/restore-containers.ts';
 import {
   restartDataServices,
   restoreData,
@@ -131,7 +131,7 @@ const executors: Executors = {
     // downtime.
     record?.startHashing(await createDataContext(lasting));
     // Finds unused old images now, because the engine has little to do while the new version starts.
-    work.freed = deferRejection(findUnusedImages(lasting.engine, work.changeover()));
+    work.freed = deferRejection(findUnusedOldImages(lasting.engine, work.changeover()));
     await verifyReplacement(work.replacement(), now);
   },
 
@@ -193,11 +193,11 @@ async function upOnce(
 
 export const composeStepKinds = [
   ...Object.keys(executors),
-  ...Object.keys(restoreExecutors),
+  ...Object.keys(restoreStepExecutors),
 ] as readonly ComposeStepKind[];
 
 /** Whether the other services are still restored if this step fails for one service. */
-export const isRestoreStep = (step: ComposeStep): step is RestoreStep => step.kind in restoreExecutors;
+export const isRestoreStep = (step: ComposeStep): step is RestoreStep => step.kind in restoreStepExecutors;
 
 export function executeStep(
   step: ComposeStep,
@@ -205,7 +205,7 @@ export function executeStep(
   view: ComposeRunView,
 ): Promise<unknown> {
   if (isRestoreStep(step)) {
-    const execute = restoreExecutors[step.kind] as (step: RestoreStep, work: unknown) => Promise<unknown>;
+    const execute = restoreStepExecutors[step.kind] as (step: RestoreStep, work: unknown) => Promise<unknown>;
     return execute(step, work.restoreContext());
   }
   const execute = executors[step.kind] as (

@@ -6,7 +6,7 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import { replacedServicesOf } from '../inspect/installation.ts';
 import { excludeAllWildcard } from '../inspect/services/check-specified-services.ts';
-import { migrationsOf } from '../inspect/services/migrations.ts';
+import { migrationServicesOf } from '../inspect/services/migrations.ts';
 import type { ProjectUpdatePlan } from './prepared-plan.ts';
 
 /** Logs the plan in one line, followed by its warnings. */
@@ -14,7 +14,7 @@ export function logPlan(plan: ProjectUpdatePlan, log: Log): void {
   const { installation } = plan;
   const bumps = plan.updates.filter(hasTagChange);
   const places = [...new Set(bumps.map((update) => describeBump(update, installation.files.newEnvFile)))];
-  const migrations = migrationsOf(installation);
+  const migrations = migrationServicesOf(installation);
   const all = replacedServicesOf(installation).map(({ name }) => name);
   const moved = all.filter((name) => !migrations.includes(name));
   const known = [...all, ...migrations];

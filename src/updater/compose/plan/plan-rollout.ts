@@ -16,7 +16,7 @@ import type { PreparedPlan } from './prepared-plan.ts';
 import { findReleaseCommand } from './release/release-label.ts';
 import {
   describeRunningServices,
-  findVersionWarnings,
+  findVersionMismatchWarnings,
   newVersionNameOf,
   previousVersionNameOf,
 } from './version-sentences.ts';
@@ -64,7 +64,7 @@ export function planRollout(plan: PreparedPlan, containers: readonly ContainerRe
       goal: plan.to,
       reached: newVersionNameOf(plan),
       runs: describeRunningServices(plan, stoppedWorkers),
-      warnings: [...findVersionWarnings(plan), ...findAffectedContainerWarnings(plan)],
+      warnings: [...findVersionMismatchWarnings(plan), ...findAffectedContainerWarnings(plan)],
       addresses: findProxiedContainers(installation),
       alsoMoved: plan.alsoMoved,
       newServices: plan.newServices,

@@ -3,7 +3,7 @@ import { requirePinMatchesModel } from '../../../core/compose/pins/find-pin.ts';
 import type { Pin } from '../../../core/compose/pins/pin.ts';
 import { countVersionNumbers, isMajorVersionChange } from '../../../core/release/compare-versions.ts';
 import { planTagUpdate, type TagUpdateResult } from '../../../core/release/plan-tag-update.ts';
-import type { PlannedTarget } from '../../../core/release/target.ts';
+import type { ReleaseOrCanaryTarget } from '../../../core/release/target.ts';
 import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
 import type { Image } from '../../../engine/objects/container.ts';
 import { versionLabel } from '../../../engine/objects/labels.ts';
@@ -16,7 +16,7 @@ import {
   updatedServicesOf,
 } from '../inspect/installation.ts';
 import { formatRunningVersion } from '../inspect/log-installation.ts';
-import { hasContradictingLabel, listRunningVersions } from '../inspect/running-version.ts';
+import { hasContradictingVersionLabel, listRunningVersions } from '../inspect/running-version.ts';
 
 /**
  * Plans the update of a compose project (docs/contract.md 3.2). Changes nothing.
@@ -30,11 +30,11 @@ export function planUpdate<I extends InspectedProject>(
   const services = updatedServicesOf(project).map(({ pin, containers }) => ({
     pin,
     shouldPull: model.services[pin.service]?.pull_policy !== 'never',
-    trustsLabel: !containers.some(hasContradictingLabel),
+    trustsLabel: !containers.some(hasContradictingVersionLabel),
   }));
   const isCanary = kind === 'generated' && services.every(({ pin }) => pin.tag.kind === 'canary');
   const defaultTarget = isCanary ? ({ kind: 'canary', tag: 'canary' } as const) : null;
-  const nextTag = (pin: Pin, to: PlannedTarget | null) => {
+  const nextTag = (pin: Pin, to: ReleaseOrCanaryTarget | null) => {
     requirePinMatchesModel(pin, model.services[pin.service]?.image);
     return nextTagOf(project, pin, to);
   };
@@ -61,7 +61,7 @@ export function listPlannedUpdates(
 
 function untrustedLabels(installation: InspectedProject): string[] {
   const untrusted = updatedServicesOf(installation).flatMap(({ containers }) =>
-    containers.filter(hasContradictingLabel),
+    containers.filter(hasContradictingVersionLabel),
   );
   const sentences = untrusted.map(
     ({ imageReference, labels }) =>
@@ -89,7 +89,11 @@ export const runningAppOf = (project: InspectedProject, image: Image | undefined
 });
 
 /** Determines the new tag of a pin. Without a target, the pin keeps its tag. */
-function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): TagUpdateResult {
+function nextTagOf(
+  installation: InspectedProject,
+  pin: Pin,
+  target: ReleaseOrCanaryTarget | null,
+): TagUpdateResult {
   if (target === null) return { kind: 'stays' };
   if (installation.kind === 'generated' && !isPinInUserFile(installation, pin)) {
     if (target.kind === 'release' && target.lead !== undefined) return { kind: 'variant' };

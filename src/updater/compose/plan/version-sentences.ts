@@ -48,7 +48,7 @@ export function describeRunningServices(plan: PreparedPlan, stopped: readonly st
 }
 
 /** Warns about tags and labels whose version differs from the target. */
-export function findVersionWarnings(plan: PreparedPlan): string[] {
+export function findVersionMismatchWarnings(plan: PreparedPlan): string[] {
   const { release, to, prefix } = plan;
   if (release === null) return [];
   const isOther = (update: ServiceUpdate) => {

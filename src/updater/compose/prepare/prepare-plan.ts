@@ -11,7 +11,7 @@ import type { Image } from '../../../engine/objects/container.ts';
 import { checkPulledImages } from '../../plan/check-pulled.ts';
 import { createTagLookup } from '../../plan/tag-lookup.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import { buildModelMaskRules } from '../../run/log/mask-rules.ts';
+import { createModelMaskRules } from '../../run/log/mask-rules.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import { findOtherProjectWarnings } from '../checks/find-other-project-warnings.ts';
 import { describePrivilegeGains } from '../drift/index.ts';
@@ -28,7 +28,7 @@ import {
   requireSecretValues,
 } from '../plan/release/missing-variables.ts';
 import type { ComposeFileReplacement } from '../plan/release/plan-compose-file-replacements.ts';
-import { findReleaseLabelWarnings } from '../plan/release/release-label.ts';
+import { findMalformedLabelWarnings } from '../plan/release/release-label.ts';
 import { requireExpectedSettingChanges } from '../verify-edit/compare-models.ts';
 import { resolveProposedModel } from '../verify-edit/resolve-proposed-model.ts';
 import { findNewSettings } from './find-new-settings.ts';
@@ -93,7 +93,7 @@ export async function preparePlan(
   if (unset) requireExpectedSettingChanges(unset, model);
   const paths = draft.changes.map(({ path }) => path);
   if (settings.length > 0) await checkReplaceableFiles(paths, installation.paths);
-  log.addMaskRules(() => buildModelMaskRules(model));
+  log.addMaskRules(() => createModelMaskRules(model));
   const platforms = checkImagePlatforms(plan, model, images);
   if (installation.kind === 'generated') requireSecretValues(installation, draft, model);
   const empty = findEmptyVariableWarnings(installation, draft, taken.texts);
@@ -117,7 +117,7 @@ export async function preparePlan(
     ...checked,
     ...warnings,
     ...platforms,
-    ...findReleaseLabelWarnings(plan, image),
+    ...findMalformedLabelWarnings(plan, image),
     ...taken.warnings,
     ...gains,
     ...empty,

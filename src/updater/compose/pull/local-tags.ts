@@ -21,7 +21,10 @@ export interface PreviousTag {
 }
 
 /** Returns the images that the references point to before a pull. References without a local image are omitted. */
-export async function readPreviousTags(engine: Engine, references: Iterable<string>): Promise<PreviousTag[]> {
+export async function readTagsBeforePull(
+  engine: Engine,
+  references: Iterable<string>,
+): Promise<PreviousTag[]> {
   const images = [...(await findLocalImages(engine, references))];
   return images.map(([reference, { id }]) => ({ reference, imageId: id }));
 }

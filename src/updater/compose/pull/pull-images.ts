@@ -6,7 +6,7 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
 import { parseComposeMessages } from '../../../engine/cli/compose-output.ts';
 import { explainProxyError, proxyAdvice } from '../../../engine/proxy-error.ts';
-import { classifyPullFailure, type RetryPolicy } from '../../../engine/registry/classify-pull-failure.ts';
+import { classifyPullFailure, type PullRetryPolicy } from '../../../engine/registry/classify-pull-failure.ts';
 import { type PullProgress, PullProgressMeter } from '../../../engine/registry/pull-progress.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { RunContext } from '../../run/run-context.ts';
@@ -16,7 +16,7 @@ import { findFailedImages } from './find-failed-images.ts';
  * Pauses in ms before the second, third and fourth try. The number of tries is limited because, with the containerd
  * store, each try sends five requests that count towards a registry's rate limit.
  */
-const pausesMs: Readonly<Record<RetryPolicy, readonly number[]>> = {
+const pausesMs: Readonly<Record<PullRetryPolicy, readonly number[]>> = {
   never: [],
   once: [2_000],
   patiently: [5_000, 20_000],

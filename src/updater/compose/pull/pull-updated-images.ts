@@ -14,12 +14,12 @@ import type { BackgroundPull } from './background-pull.ts';
 import { fetchPublishedImage } from './fetch-published-images.ts';
 import { findFailedImages } from './find-failed-images.ts';
 import { loadImagesFromArchive } from './load/load-images.ts';
-import { findLocalImages, type PreviousTag, readPreviousTags, untagImages } from './local-tags.ts';
+import { findLocalImages, type PreviousTag, readTagsBeforePull, untagImages } from './local-tags.ts';
 import { pullImages } from './pull-images.ts';
 import { requireKnownDigests, requireVerifiedImages, serviceOfImageKey } from './require-verified.ts';
 
 /** Images that tags pointed to before the pull, recorded so that the tags can be restored. */
-export interface TagJournal {
+export interface PreviousTagJournal {
   readonly data: { run: string; tags: readonly PreviousTag[] };
   write(changes: { tags: readonly PreviousTag[] }): Promise<void>;
 }
@@ -28,7 +28,7 @@ interface PullSettings {
   /** Deadline shared by all pulls of the run, as a `performance.now()` time in ms. */
   deadline: number;
   /** Null for a prefetch, which must not change local tags. */
-  journal: TagJournal | null;
+  journal: PreviousTagJournal | null;
   /** Whether local tags must not change yet. A new image whose tag already exists locally is then pulled by digest. */
   shouldKeepTags: boolean;
   backgroundPull?: BackgroundPull | undefined;
@@ -76,7 +76,7 @@ export async function pullAddedImages(
 ): Promise<Map<string, Image>> {
   if (added.size === 0) return new Map();
   const { journal } = obtaining;
-  const tags = await readPreviousTags(context.engine, added.values());
+  const tags = await readTagsBeforePull(context.engine, added.values());
   await journal?.write({ tags: [...journal.data.tags, ...tags] });
   const named = new Map([...added].filter(([key, to]) => shouldVerifyImage(key, to, plan.updates)));
   return pullOrLoadImages(context, plan, { wanted: added, named, percent: false }, obtaining);

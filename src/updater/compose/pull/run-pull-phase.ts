@@ -9,16 +9,16 @@ import type { BackgroundPull } from './background-pull.ts';
 import {
   addUntaggedReferences,
   findMountedImages,
+  type PreviousTagJournal,
   pullAddedImages,
   pullHookImages,
   pullUpdatedImages,
-  type TagJournal,
 } from './pull-updated-images.ts';
 
 interface PullInputs {
   earlyModel: Promise<ComposeModel | null>;
   /** Null for a prefetch, which must not change local tags. */
-  journal: TagJournal | null;
+  journal: PreviousTagJournal | null;
   backgroundPull?: BackgroundPull;
 }
 

@@ -9,7 +9,7 @@ import {
 import { Compose } from '../../../engine/cli/compose.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { resolveRestorePointsDirectory } from '../../data/restore-point.ts';
-import { buildRequestMaskRules } from '../../run/log/mask-rules.ts';
+import { createEngineRequestMaskRules } from '../../run/log/mask-rules.ts';
 import { isSameRequest } from '../../run/options/update-options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { type JournalData, nextAttemptFieldsOf } from '../../run/state/journal.ts';
@@ -61,7 +61,9 @@ export async function gatherPreviousRunFacts(
     data,
   );
   // Also mask the environment of removed containers, because an old password may still be valid somewhere.
-  log.addMaskRules(() => buildRequestMaskRules(data.blueprints.map(({ config }) => ({ body: config }))));
+  log.addMaskRules(() =>
+    createEngineRequestMaskRules(data.blueprints.map(({ config }) => ({ body: config }))),
+  );
   await linkProjectPaths(project, paths, log);
   const about = { containers, services };
   // If only some of the files were written, compose may reject them. This is not an error yet, because the files may

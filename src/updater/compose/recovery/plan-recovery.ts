@@ -1,7 +1,7 @@
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import { hasMixedVersions, type JournalData } from '../../run/state/journal.ts';
 import type { Rollout } from '../../run/state/rollout.ts';
-import { isReplacing, rollbackOf, runOutcomeOf, stageOf } from '../../run/state/run-state.ts';
+import { isReplacingOrVerifying, rollbackOf, runOutcomeOf, stageOf } from '../../run/state/run-state.ts';
 
 /**
  * How often one updater container may be started in the same state of a run. The launcher's restart policy allows the
@@ -64,7 +64,7 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
   // If the new version has not started, the old version may have been started after the interruption, and may have
   // written data that is not in the restore point.
   const isStale = data.point != null && !isNewThere;
-  if (changeover !== null && wayBack === null && isReplacing(state)) {
+  if (changeover !== null && wayBack === null && isReplacingOrVerifying(state)) {
     const isStuck = exhausted || hasCrashed;
     if (now.hasSameRequest && !isStuck && !isStale) return { kind: 'resume', changeover };
     if (isNewThere) {

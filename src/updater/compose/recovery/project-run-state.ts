@@ -2,17 +2,17 @@ import { type Container, serviceOf } from '../../../engine/objects/container.ts'
 import { type OutcomeFacts, unknownOutcomeFacts } from '../../run/log/outcome-details.ts';
 import {
   formatUnfinishedRunMessage,
+  isAppStoppedBeforeRun,
   type Journal,
   type JournalData,
   journalOutcomeFactsOf,
   restorePointFactsOf,
-  wasAppStopped,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
 import { type Installation, unreplacedContainersOf, updatedServicesOf } from '../inspect/installation.ts';
 import { formatRunningVersion } from '../inspect/log-installation.ts';
-import { findMajorChangeWarnings } from '../inspect/services/major-changes.ts';
+import { findImageMajorVersionWarnings } from '../inspect/services/image-major-versions.ts';
 
 /** Instance that a run updates, and the lock that excludes other updaters. */
 export interface LockedInstance {
@@ -59,7 +59,9 @@ export function projectOutcomeFactsOf({
       interruptedState: halfDone,
       mayHaveReplaced: journal !== null && journal.data.changeover !== null,
       ...(journal && restorePointFactsOf(journal.data)),
-      ...((journal?.data.changeover ? wasAppStopped(journal.data) : installation.app.running === 0) && {
+      ...((journal?.data.changeover
+        ? isAppStoppedBeforeRun(journal.data)
+        : installation.app.running === 0) && {
         isStopped: true,
       }),
       ...(installation.app.containers.every(isUnhealthy) && { isUnwell: true }),
@@ -76,7 +78,7 @@ export function projectOutcomeFactsOf({
 function findSafeServices(installation: Installation): string[] | null {
   const { containers, model } = installation;
   const names = [...new Set(containers.map(serviceOf))].filter((name) => name in model.services).sort();
-  const unsafe = findMajorChangeWarnings(unreplacedContainersOf(installation), model);
+  const unsafe = findImageMajorVersionWarnings(unreplacedContainersOf(installation), model);
   return unsafe.size > 0 ? names.filter((name) => !unsafe.has(name)) : null;
 }
 

@@ -29,10 +29,10 @@ import {
 import { logFileName } from '../../run/state/state-directory.ts';
 import { startDataServices } from '../data-services/start-data-services.ts';
 import { ComposeRun } from '../loop/compose-run.ts';
-import { createRestorePointRollbackError, recordRollbackStart } from '../loop/decide-rollback.ts';
+import { createRolledBackWithDataError, recordRollbackStart } from '../loop/decide-rollback.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { beginRollbackWithData, openRestorePointRecord } from '../rollback/restore-data.ts';
-import { discardRunRestorePoint } from '../save/save-data.ts';
+import { removeRunRestorePoint } from '../save/save-data.ts';
 import { gatherPreviousRunFacts } from './gather-previous-run.ts';
 import { maxUpdaterStarts, planRecovery } from './plan-recovery.ts';
 import type { LockedInstance, ProjectRunState } from './project-run-state.ts';
@@ -85,7 +85,7 @@ export async function recoverPreviousRun(
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
         await runSteps(run, 'rollback', log).catch(createWarningLogger(log));
-        if (data.point?.state !== 'saved') await discardRunRestorePoint(work);
+        if (data.point?.state !== 'saved') await removeRunRestorePoint(work);
       }
       const place = await moveJournalToBackup(lock.state, data);
       log.warn(
@@ -166,7 +166,7 @@ async function beginRestorePointRollback(context: JournaledContext, why: string)
   if (record === null) return null;
   const facts = { ...journalOutcomeFactsOf(journal.data), product: context.options.product };
   const { lines, ...ending } = createFailedOutcome(
-    createRestorePointRollbackError(record.point, why),
+    createRolledBackWithDataError(record.point, why),
     facts,
     context.log,
   );

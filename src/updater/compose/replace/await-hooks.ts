@@ -27,7 +27,7 @@ async function isHookRunning(engine: Engine, { project, name }: Service): Promis
  * Waits for a hook of a killed compose command: another `up` would start a second hook at the same time.
  * @throws UpdateError recreate-failed if the hook does not finish
  */
-export async function awaitStartHooks(engine: Engine, service: Service, log: Log): Promise<void> {
+export async function awaitPreStartHooks(engine: Engine, service: Service, log: Log): Promise<void> {
   if (!(await isHookRunning(engine, service))) return;
   const sentence = `the pre_start hook of ${service.name} is already running; waiting for it to finish`;
   log.info(sentence);
@@ -51,7 +51,7 @@ export async function awaitStartHooks(engine: Engine, service: Service, log: Log
 const failedHookMessage = /pre_start\[(\d+)\] exited with code (\d+)(?:.*hook container (\w+) retained)?/s;
 
 /** Returns null if the messages report no failed hook. */
-export function findHookError(service: string, messages: readonly string[]): UpdateError | null {
+export function findPreStartHookError(service: string, messages: readonly string[]): UpdateError | null {
   const said = messages.map((message) => failedHookMessage.exec(message)).find((match) => match !== null);
   if (!said) return null;
   const [, index, code, kept] = said;

@@ -7,7 +7,7 @@ import { describeEditedFiles } from '../../run/log/outcome-details.ts';
 import { RetryableError } from '../../run/run-steps.ts';
 import { findUserEdits } from '../concurrent-changes/find-user-edits.ts';
 import { pullMissingImage } from '../pull/pull-updated-images.ts';
-import { awaitStartHooks, findHookError } from './await-hooks.ts';
+import { awaitPreStartHooks, findPreStartHookError } from './await-hooks.ts';
 import type { ReplaceStep } from './replace-steps.ts';
 import type { ReplacementContext } from './replacement.ts';
 
@@ -53,7 +53,7 @@ export async function replaceService(
   if (step.hook && !journal.data.started) await journal.write({ started: true });
   const deadlineMs = computeUpTimeoutMs(service, before);
   if (step.hook) {
-    await awaitStartHooks(engine, { project: compose.project.name, name: service }, log);
+    await awaitPreStartHooks(engine, { project: compose.project.name, name: service }, log);
     log.info(`running the pre_start hook of ${service}; the service is unavailable until the hook finishes`);
   }
   const forceRecreate = step.force || tried.isStuck === true;
@@ -64,7 +64,7 @@ export async function replaceService(
   const messages = parseComposeMessages(result.stderr);
   // A failed hook is not retried: it would fail again, and may have done half of its work. Its author must decide what
   // to do.
-  const failed = step.hook ? findHookError(service, messages) : null;
+  const failed = step.hook ? findPreStartHookError(service, messages) : null;
   if (failed) throw failed;
   const isLost = isConnectionLost(result.stderr);
   tried.isStuck ||= stuckTaskMessage.test(result.stderr);

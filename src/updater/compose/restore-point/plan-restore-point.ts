@@ -19,7 +19,7 @@ import {
   readRestorePointRecord,
   resolveRestorePointsDirectory,
 } from '../../data/restore-point.ts';
-import { type DataSelectionFacts, requireDataDeclaration } from '../../data/selection/evaluate-data.ts';
+import { type DataSelectionFacts, requireDataCoverage } from '../../data/selection/evaluate-data.ts';
 import type { DataOptions } from '../../run/options/update-options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { restorePointsDirectoryOf } from '../../run/state/state-directory.ts';
@@ -60,8 +60,8 @@ export async function planRestorePoint(
   }
   const { project, model } = installation;
   const points = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);
-  const facts = dataFactsOf(installation, options.data);
-  const declared = requireDataDeclaration(facts);
+  const facts = dataSelectionFactsOf(installation, options.data);
+  const declared = requireDataCoverage(facts);
   const [running, ofProject, info] = await Promise.all([
     engine.listContainers({ status: ['running', 'restarting', 'paused'] }),
     engine.listContainers({ label: [`${composeLabels.project}=${project.name}`] }),
@@ -141,7 +141,7 @@ async function findExistingParent(host: string, paths: HostPaths): Promise<strin
 }
 
 /** Returns the user's data settings, and the facts about the installation with which they are compared. */
-export const dataFactsOf = (
+export const dataSelectionFactsOf = (
   installation: Installation,
   { choices: said }: DataOptions,
 ): DataSelectionFacts => ({

@@ -5,7 +5,7 @@ import {
   restorePointLocationOf,
 } from '../../data/restore-point.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { discardRunRestorePoint } from '../save/save-data.ts';
+import { removeRunRestorePoint } from '../save/save-data.ts';
 
 /** Removes the run's restore point if its data was not restored, unless it is the only copy of some data. */
 export async function removeUnusedRestorePoint(
@@ -25,7 +25,7 @@ export async function removeUnusedRestorePoint(
   const found = await readRestorePointRecord(place).catch(() => null);
   const gone = found === null ? [] : await findMissingVolumes(context, found.mounts);
   const isOnly = gone.length > 0 || (point.state === 'saved' && isOvertaken);
-  if (!isOnly) return discardRunRestorePoint(context);
+  if (!isOnly) return removeRunRestorePoint(context);
   const why = gone[0]
     ? `the volume of ${gone[0].where} has been removed`
     : 'another version has changed the data';

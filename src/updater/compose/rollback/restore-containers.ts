@@ -13,7 +13,7 @@ import { stopAndRemoveContainers, stopContainers } from '../replace/stop-contain
 import { findContainerDifferences } from './find-container-differences.ts';
 import type { RestoreStep } from './list-restore-steps.ts';
 
-export interface RestoreContext extends JournaledContext {
+export interface ContainerRestoreContext extends JournaledContext {
   /** Ids of recreated containers, keyed by the ids of the old containers. */
   successors: Map<string, string>;
   /** Ids of containers whose privileges were checked, so that they may be recreated from the journal. */
@@ -25,11 +25,11 @@ export interface RestoreContext extends JournaledContext {
 type RestoreExecutors = {
   [K in RestoreStep['kind']]: (
     step: Extract<RestoreStep, { kind: K }>,
-    work: RestoreContext,
+    work: ContainerRestoreContext,
   ) => Promise<unknown>;
 };
 
-export const restoreExecutors: RestoreExecutors = {
+export const restoreStepExecutors: RestoreExecutors = {
   'remove-new': ({ containers }, work) => stopAndRemoveContainers(work, containers),
   'remove-orphan': async ({ record }, work) => {
     await checkPrivilegesOnce(record, work);
@@ -82,21 +82,21 @@ export const restoreExecutors: RestoreExecutors = {
 };
 
 /** Returns the id of the old container, or of its recreated successor. */
-const currentIdOf = ({ id }: ContainerRecord, { successors }: RestoreContext): string =>
+const currentIdOf = ({ id }: ContainerRecord, { successors }: ContainerRestoreContext): string =>
   successors.get(id) ?? id;
 
-const currentContainerOf = (record: ContainerRecord, work: RestoreContext) => ({
+const currentContainerOf = (record: ContainerRecord, work: ContainerRestoreContext) => ({
   ...record,
   id: currentIdOf(record, work),
 });
 
-function requireSnapshot(record: ContainerRecord, { journal }: RestoreContext): ContainerSnapshot {
+function requireSnapshot(record: ContainerRecord, { journal }: ContainerRestoreContext): ContainerSnapshot {
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
   if (!blueprint) throw createMissingSnapshotError(record);
   return blueprint;
 }
 
-async function recreateFromJournal(record: ContainerRecord, work: RestoreContext): Promise<void> {
+async function recreateFromJournal(record: ContainerRecord, work: ContainerRestoreContext): Promise<void> {
   const { engine, successors, log } = work;
   await checkPrivilegesOnce(record, work);
   await recreateMissingNetworks(work, record.service, requireSnapshot(record, work));
@@ -109,7 +109,7 @@ async function recreateFromJournal(record: ContainerRecord, work: RestoreContext
  * Checks the privileges of a container before it is removed and recreated, because the engine cannot report those of a
  * removed container.
  */
-async function checkPrivilegesOnce(record: ContainerRecord, work: RestoreContext): Promise<void> {
+async function checkPrivilegesOnce(record: ContainerRecord, work: ContainerRestoreContext): Promise<void> {
   const { engine, journal, successors, checkedContainerIds: agreed } = work;
   if (!journal.isInherited || agreed.has(record.id)) return;
   const { project, containerId: ownId } = journal.data;
@@ -125,7 +125,7 @@ async function checkPrivilegesOnce(record: ContainerRecord, work: RestoreContext
 }
 
 /** Recreates an existing container that cannot be reconnected or started. */
-async function removeAndRecreate(record: ContainerRecord, work: RestoreContext): Promise<void> {
+async function removeAndRecreate(record: ContainerRecord, work: ContainerRestoreContext): Promise<void> {
   await checkPrivilegesOnce(record, work);
   await stopAndRemoveContainers(work, [currentContainerOf(record, work)]);
   await recreateFromJournal(record, work);

@@ -73,7 +73,7 @@ export async function completeRestorePointHashes(context: JournaledContext): Pro
  * Checks whether a restore point can be restored completely. Changes nothing.
  * @throws UpdateError modified-since, restore-point-damaged, restore-point-unreadable, no-space
  */
-export async function checkRestorePoint(doors: DataContext, record: RestorePointRecord): Promise<void> {
+export async function requireRestorableData(doors: DataContext, record: RestorePointRecord): Promise<void> {
   await retryRestorePointWork(doors, async () => {
     await requireSpaceToRestore(doors, record.point);
     await record.waitForHashes(doors);
@@ -270,7 +270,7 @@ async function requireUsableRestorePoint(
   const { journal } = context;
   const { state } = journal.data;
   try {
-    await checkRestorePoint(doors, found);
+    await requireRestorableData(doors, found);
   } catch (cause) {
     const error = requireUpdateError(cause);
     if (!unusableCodes.includes(error.code)) throw createDataNotRestoredError(error.message, error);

@@ -17,8 +17,8 @@ import {
 import type { PlannedRestorePoint } from '../../data/copies/estimate-restore-point.ts';
 import { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
 import type { DataContext, RestorePointLocation } from '../../data/data-context.ts';
-import { discardRestorePoint, discardRestorePoints } from '../../data/discard-restore-point.ts';
 import { syncFileSystems } from '../../data/helper-program/rsync.ts';
+import { removeProjectRestorePoints, removeRestorePoint } from '../../data/remove-restore-point.ts';
 import {
   createRestorePointDirectory,
   findRestorePoints,
@@ -64,10 +64,7 @@ interface SaveContext extends JournaledContext, SaveRequest {
   record: RestorePointRecord;
 }
 
-/**
- * Result of saving data, with functions for the time until the old containers are replaced: until then, the old version
- * must not change the data again.
- */
+/** Guards the saved data until the old containers are replaced: the old version must not change the data again. */
 export interface DataSaveResult {
   record: RestorePointRecord;
   /**
@@ -92,7 +89,7 @@ export async function saveDataWhileRunning(
   const doors = await createDataContext(context);
   const { project } = journal.data;
   // A restore point that a rollback has used is no longer needed: its data became the current data.
-  await discardRestorePoints(doors, planned.directory, project, { onlyUsed: true });
+  await removeProjectRestorePoints(doors, planned.directory, project, { onlyUsed: true });
   const place = await createRestorePointDirectory(planned.directory, project, startedAt);
   await journal.write({
     state: { at: 'saving' },
@@ -250,10 +247,7 @@ async function journalCoveredServices(work: Omit<SaveContext, 'place' | 'record'
 const syncCopies = ({ log, place }: SaveContext): Promise<void> =>
   awaitWithHeartbeat(log, 'writing the restore point to disk', syncFileSystems([place.directory]));
 
-/**
- * Stops the services and saves their data. If another version was started, continues without a restore point and
- * returns false.
- */
+/** Stops the services and saves their data. False if another version started: there is then no restore point. */
 async function stopAndCopy(work: SaveContext, watch: ContainerStartWatch): Promise<boolean> {
   const { log, journal, point, record, options } = work;
   const stoppedAt = await copyWhileStopped(work, watch);
@@ -383,17 +377,17 @@ async function continueWithoutRestorePoint(work: SaveContext): Promise<void> {
   );
   await journal.write({ started: true });
   await startDataServices(work);
-  await discardRunRestorePoint(work);
+  await removeRunRestorePoint(work);
 }
 
 /** Removes the restore point that this run began. A second call is harmless. */
-export async function discardRunRestorePoint(context: JournaledContext): Promise<void> {
+export async function removeRunRestorePoint(context: JournaledContext): Promise<void> {
   const { journal } = context;
   const { point, project } = journal.data;
   if (!point) return;
   const place = restorePointLocationOf(point.directory, project);
   const doors = await createDataContext(context);
-  await discardRestorePoint(doors, place).catch((error) =>
+  await removeRestorePoint(doors, place).catch((error) =>
     context.log.warn(
       `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
     ),

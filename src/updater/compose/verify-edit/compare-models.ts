@@ -89,7 +89,7 @@ export function compareComposeModels(
  * Requires that the edit changes only the version.
  * @throws UpdateError proof-failed; pin-unsupported if the version variable also has another purpose
  */
-export function requireExpectedChanges(
+export function requireExpectedModelChanges(
   proof: ModelComparison,
   { variableLocations: places }: ExpectedModelChanges,
 ): void {

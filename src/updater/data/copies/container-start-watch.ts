@@ -4,7 +4,11 @@ import { type Container, hasStarted, isUp, serviceOf } from '../../../engine/obj
 import { composeLabels } from '../../../engine/objects/labels.ts';
 import type { DataContext } from '../data-context.ts';
 import type { SavedMount } from '../restore-point.ts';
-import { evaluateRunningWriters, isServiceContainer, type MountContext } from '../selection/choose-mounts.ts';
+import {
+  evaluateRunningWriters,
+  isServiceContainer,
+  type MountSelectionContext,
+} from '../selection/choose-mounts.ts';
 
 /** Container that was started while the data must not change. */
 export interface StartedContainer {
@@ -28,7 +32,7 @@ interface Watched {
 export class ContainerStartWatch {
   readonly #doors: DataContext;
   readonly #watched: Watched;
-  readonly #around: MountContext;
+  readonly #around: MountSelectionContext;
   readonly #end: () => void;
   /**
    * Ids of containers that cannot write to the data. They are not inspected again, because a container's mounts never

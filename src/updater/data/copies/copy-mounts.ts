@@ -9,13 +9,13 @@ import { formatSize } from '../../run/log/format-values.ts';
 import type { DataContext, RestorePointLocation } from '../data-context.ts';
 import {
   dataMountPathOf,
+  type HelperOperation,
   type HelperRequest,
-  type HelperVerb,
   restorePointMountPath,
 } from '../helper-program/helper-request.ts';
 import type { HelperResult, MountInspection } from '../helper-program/helper-result.ts';
 import type { RestorePointRecordData, SavedMount } from '../restore-point.ts';
-import { retainingLabelOf } from '../retain-images.ts';
+import { retainingContainerLabelOf } from '../retain-images.ts';
 import { createDataHelperContainer, type HelperCall, runHelperContainer } from './run-helper-container.ts';
 
 const progressEveryMs = 1_000;
@@ -51,14 +51,14 @@ export const createHelperMount = (
   ...(volume !== '' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
 });
 
-type Call<V extends HelperVerb = HelperVerb> = Omit<HelperCall<V>, 'request' | 'mounts'> &
+type Call<V extends HelperOperation = HelperOperation> = Omit<HelperCall<V>, 'request' | 'mounts'> &
   Pick<HelperRequest, 'isIdle'>;
 
-const canWriteData = (verb: HelperVerb): boolean =>
+const canWriteData = (verb: HelperOperation): boolean =>
   verb === 'restore' || (verb === 'look' && readUserMapping() !== null);
-const canWriteCopies = (verb: HelperVerb): boolean => verb === 'warm' || verb === 'cold';
+const canWriteCopies = (verb: HelperOperation): boolean => verb === 'warm' || verb === 'cold';
 
-const runServiceHelper = <V extends HelperVerb>(
+const runServiceHelper = <V extends HelperOperation>(
   doors: DataContext,
   share: ServiceMounts,
   call: Call<V>,
@@ -73,17 +73,17 @@ export async function createRestoreHelperContainers(
   place: RestorePointLocation,
   mounts: readonly SavedMount[],
 ): Promise<void> {
-  const holder = retainingLabelOf(doors.project, place);
+  const holder = retainingContainerLabelOf(doors.project, place);
   for (const share of groupMountsByService(place, mounts))
     for (const verb of ['look', 'hash', 'restore'] as const)
       await createDataHelperContainer(doors, createHelperCall(share, { verb, code: 'save-failed' }), holder);
 }
 
-function createHelperCall<V extends HelperVerb>(
+function createHelperCall<V extends HelperOperation>(
   { mounts, folder }: ServiceMounts,
   { isIdle = false, ...call }: Call<V>,
 ): HelperCall<V> {
-  const verb: HelperVerb = call.verb;
+  const verb: HelperOperation = call.verb;
   const needsData = verb !== 'hash';
   return {
     ...call,

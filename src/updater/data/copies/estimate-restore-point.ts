@@ -4,7 +4,7 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
 import { readUserMapping } from '../../../engine/self/user-mapping.ts';
 import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
-import type { DataContext, DataDeclaration } from '../data-context.ts';
+import type { DataContext, DataCoverage } from '../data-context.ts';
 import { restorePointMountPath } from '../helper-program/helper-request.ts';
 import type { DiskProbeResult, MountInspection } from '../helper-program/helper-result.ts';
 import type { RestorePointRecordData, SavedMount } from '../restore-point.ts';
@@ -12,7 +12,7 @@ import {
   chooseMountsToSave,
   evaluateRunningWriters,
   isServiceContainer,
-  type MountContext,
+  type MountSelectionContext,
   outermostMountsOf,
   type UncheckedMount,
 } from '../selection/choose-mounts.ts';
@@ -31,7 +31,7 @@ export type DurationEstimate = readonly [least: number, most: number];
 
 interface RestorePointEstimateInput {
   doors: DataContext;
-  mountContext: MountContext;
+  mountContext: MountSelectionContext;
   updated: readonly string[];
   /** All containers of the project, and all other running containers. */
   containers: readonly Container[];
@@ -46,7 +46,7 @@ export interface RestorePointEstimate {
   /** Expected downtime of covered services in seconds. */
   seconds: DurationEstimate;
   /** Hosts of external databases whose setting in the settings file is `none`. */
-  outside: DataDeclaration['outside'];
+  outside: DataCoverage['outside'];
   notSaved: readonly string[];
   warnings: readonly string[];
   /** Bytes required on the disk of the restore points. */
@@ -76,7 +76,7 @@ const networkFileSystems = new Set([
  * @throws UpdateError no-space, or data-unsupported, which lists all reasons
  */
 export async function estimateRestorePoint(
-  declared: DataDeclaration,
+  declared: DataCoverage,
   facts: RestorePointEstimateInput,
 ): Promise<RestorePointEstimate> {
   const { doors, mountContext: around, updated, containers, existingParent: above, last } = facts;

@@ -3,7 +3,7 @@ import {
   findRestorePoints,
   isCompleteRestorePoint,
   isUsedRestorePoint,
-  type RestorePointOwner,
+  type RestorePointProject,
   type RestorePointRecordData,
   readRestorePointRecord,
   writeRestorePointRecord,
@@ -94,7 +94,7 @@ export class RestorePointRecord {
  * Skips restore points that are incomplete, were already used, or contain data that a rollback replaced.
  * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
  */
-export async function findUsableRestorePoint(directory: string, project: RestorePointOwner) {
+export async function findUsableRestorePoint(directory: string, project: RestorePointProject) {
   for (const place of await findRestorePoints(directory, project)) {
     const record = await RestorePointRecord.open(place);
     const { back, kind } = record?.point ?? {};

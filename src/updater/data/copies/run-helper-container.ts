@@ -15,7 +15,11 @@ import { EngineError } from '../../../engine/http/engine-error.ts';
 import { type Json, toObject } from '../../../engine/objects/json.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
 import type { DataContext } from '../data-context.ts';
-import { type HelperRequest, type HelperVerb, helperCommand } from '../helper-program/helper-request.ts';
+import {
+  type HelperOperation,
+  type HelperRequest,
+  helperProgramCommand,
+} from '../helper-program/helper-request.ts';
 import {
   type HelperMessage,
   type HelperResult,
@@ -23,7 +27,7 @@ import {
   helperResultSchemas,
 } from '../helper-program/helper-result.ts';
 
-export interface HelperCall<V extends HelperVerb> {
+export interface HelperCall<V extends HelperOperation> {
   verb: V;
   request: HelperRequest;
   /** Mounts in the format of the Engine API. */
@@ -57,7 +61,7 @@ const preparedLabel = 'svc-updater.prepared';
  * @throws UpdateError no-space; the call's code if the helper program fails; engine-unavailable if the container was
  * killed or removed; CancelledError; the signal's reason
  */
-export async function runHelperContainer<V extends HelperVerb>(
+export async function runHelperContainer<V extends HelperOperation>(
   doors: DataContext,
   call: HelperCall<V>,
 ): Promise<HelperResult<V>> {
@@ -84,7 +88,7 @@ export async function runHelperContainer<V extends HelperVerb>(
 
 async function findPreparedContainer(
   doors: DataContext,
-  call: HelperCall<HelperVerb>,
+  call: HelperCall<HelperOperation>,
 ): Promise<string | null> {
   if (!doors.hasLock) return null;
   const { engine, helperImageId: toolsImage } = doors;
@@ -110,7 +114,7 @@ const definitionHashOf = (image: string, definition: object): string =>
  */
 export async function createDataHelperContainer(
   { engine, project, helperImageId: toolsImage }: DataContext,
-  call: HelperCall<HelperVerb>,
+  call: HelperCall<HelperOperation>,
   holder?: { label: string; madeFor: string },
 ): Promise<string> {
   const { config, hostConfig } = definitionOf(call);
@@ -136,9 +140,9 @@ const definitionOf = ({
   mounts,
   networkOf,
   hostConfig = {},
-}: HelperCall<HelperVerb>) => ({
+}: HelperCall<HelperOperation>) => ({
   config: {
-    Entrypoint: helperCommand,
+    Entrypoint: helperProgramCommand,
     Cmd: [verb, JSON.stringify(asked)],
     User: '0:0',
     StopSignal: 'SIGKILL',
@@ -179,7 +183,7 @@ function toNoSpaceError(error: unknown): unknown {
   return isFull ? error.withCode('no-space') : error;
 }
 
-async function startAndAwaitResult<V extends HelperVerb>(
+async function startAndAwaitResult<V extends HelperOperation>(
   engine: Engine,
   id: string,
   { verb, onProgress, code, mounts, stopped }: HelperCall<V>,

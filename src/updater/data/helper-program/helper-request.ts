@@ -2,9 +2,9 @@
 // `/data/<n>`. The service's directory in the restore point is mounted at `/point`, with the copy of each mount in
 // `/point/<n>`.
 
-export const helperCommand = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
+export const helperProgramCommand = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
 
-export type HelperVerb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
+export type HelperOperation = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
 
 /** Second argument of main.ts, as JSON; the first argument is the verb. */
 export interface HelperRequest {

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
-import type { HelperVerb } from './helper-request.ts';
+import type { HelperOperation } from './helper-request.ts';
 
 // Schemas of the lines that main.ts prints. The updater validates each line, because main.ts processes files that a bad
 // release may have written. main.ts itself uses only the types.
@@ -77,8 +77,8 @@ export const helperResultSchemas = {
   /** TCP ports on which a process is listening. */
   ports: z.array(number),
   tables: tablesSchema,
-} satisfies Record<HelperVerb, z.ZodMiniType>;
-export type HelperResult<V extends HelperVerb> = z.infer<(typeof helperResultSchemas)[V]>;
+} satisfies Record<HelperOperation, z.ZodMiniType>;
+export type HelperResult<V extends HelperOperation> = z.infer<(typeof helperResultSchemas)[V]>;
 
 /** Progress line before the result: bytes processed so far, over all mounts. */
 const progressSchema = z.strictObject({ bytes: number });

@@ -13,8 +13,8 @@ import { equalizeContents } from './equalize-contents.ts';
 import {
   copyPathOf,
   dataMountPathOf,
+  type HelperOperation,
   type HelperRequest,
-  type HelperVerb,
   type RequestedMount,
   restorePointMountPath,
 } from './helper-request.ts';
@@ -36,7 +36,10 @@ import {
   syncFileSystems,
 } from './rsync.ts';
 
-const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<HelperVerb, unknown>;
+const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<
+  HelperOperation,
+  unknown
+>;
 
 const mostNames = 5;
 /** Maximum number of remembered hard-linked files, to limit memory use. */
@@ -364,7 +367,7 @@ try {
   // The kernel derives the disk priority from the CPU priority.
   if (asked.isIdle) setPriority(19);
   requireUnchangedMounts(asked);
-  const result = (await verbs[verb as HelperVerb](asked)) ?? null;
+  const result = (await verbs[verb as HelperOperation](asked)) ?? null;
   printMessage({ result }, () => process.exit(0));
 } catch (error) {
   const { message, code, at } =

@@ -7,10 +7,10 @@ import { normalizeContainerPath } from '../../../engine/containers/container-sna
 import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/objects/container.ts';
 import { type Json, toObject } from '../../../engine/objects/json.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
-import type { DataDeclaration } from '../data-context.ts';
+import type { DataCoverage } from '../data-context.ts';
 import type { SavedMount } from '../restore-point.ts';
 
-export interface MountContext {
+export interface MountSelectionContext {
   project: string;
   /** Host path of the compose directory. `files` are the host paths of the compose and env files. */
   directory: string;
@@ -64,7 +64,7 @@ const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
  * Returns the directory that contains all local volumes. Administration tools mount this directory or one of its
  * parents.
  */
-const volumesDirectoryOf = ({ dataRoot }: MountContext): string =>
+const volumesDirectoryOf = ({ dataRoot }: MountSelectionContext): string =>
   join(dataRoot || '/var/lib/docker', 'volumes');
 
 /** Returns why a mount of this type and path is not saved; null if the mount is data. */
@@ -88,7 +88,7 @@ export const isSavableMount = ({ type, source, writable }: Mount, files: readonl
  */
 export function mountSourceOf(
   mount: StorageMount,
-  around: Pick<MountContext, 'options'>,
+  around: Pick<MountSelectionContext, 'options'>,
 ): { path: string; volume: string } {
   const { o, device } = optionsOf(mount, around);
   const isBind = /(?:^|,)r?bind(?:,|$)/.test(String(o));
@@ -100,7 +100,7 @@ export function mountSourceOf(
   };
 }
 
-const optionsOf = ({ type, source }: Mount, { options }: Pick<MountContext, 'options'>): Json =>
+const optionsOf = ({ type, source }: Mount, { options }: Pick<MountSelectionContext, 'options'>): Json =>
   toObject(type === 'volume' ? options.get(source) : {});
 
 /**
@@ -114,8 +114,8 @@ export const isSharedHostDirectory = (path: string, directory: string): boolean 
 /** @param containers - at least the containers of the project */
 export function chooseMountsToSave(
   containers: readonly Container[],
-  declared: DataDeclaration,
-  around: MountContext,
+  declared: DataCoverage,
+  around: MountSelectionContext,
 ): ChosenMounts {
   const own = containers.filter((each) => isServiceContainer(each, around.project));
   const isExcluded = (service: string, at: string | null) =>
@@ -178,7 +178,7 @@ function findUnsavableReason(
   where: string,
   mount: StorageMount,
   path: string,
-  around: MountContext,
+  around: MountSelectionContext,
 ): string | null {
   const { type, driver } = mount;
   const { type: options, o } = optionsOf(mount, around);
@@ -226,7 +226,7 @@ const reaches = ({ path: root, excluded }: NestedMount, path: string): boolean =
 export function evaluateRunningWriters(
   mounts: readonly UncheckedMount[],
   containers: readonly Container[],
-  around: MountContext,
+  around: MountSelectionContext,
   isStopped: (container: Container) => boolean,
 ): { refusals: string[]; warnings: string[] } {
   const [refusals, warnings] = [new Set<string>(), new Set<string>()];

@@ -4,7 +4,7 @@ import { type DataStoreKind, findDataStoreKind } from '../../../core/compose/pin
 import { isSecretKey } from '../../../core/compose/secrets/secret-lines.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { isWithin, type Mount } from '../../../core/mounts/host-paths.ts';
-import { dataLabelOf, isDataSetting, type Product } from '../../../core/names/product.ts';
+import { dataLabelOf, isDataKeyword, type Product } from '../../../core/names/product.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { normalizeContainerPath } from '../../../engine/containers/container-snapshot.ts';
@@ -12,7 +12,7 @@ import { type Container, serviceOf } from '../../../engine/objects/container.ts'
 import { toObject } from '../../../engine/objects/json.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { DataChoice } from '../../run/options/update-options.ts';
-import type { DataDeclaration } from '../data-context.ts';
+import type { DataCoverage } from '../data-context.ts';
 import { isSavableMount, isSharedHostDirectory } from './choose-mounts.ts';
 import { findExternalDatabases } from './find-external-databases.ts';
 
@@ -42,7 +42,7 @@ interface UndecidedData {
   proposal: 'save' | 'none';
 }
 
-export interface EvaluatedDataSettings extends DataDeclaration {
+export interface EvaluatedDataSettings extends DataCoverage {
   undecided: readonly UndecidedData[];
   /**
    * Line for the settings file, such as `data: {db: save}`: it declares all undecided keys and repeats existing
@@ -54,7 +54,7 @@ export interface EvaluatedDataSettings extends DataDeclaration {
 }
 
 /** Decides which services a restore point covers. @throws UpdateError data-unsupported for mistakes, data-undeclared */
-export function requireDataDeclaration(facts: DataSelectionFacts): DataDeclaration {
+export function requireDataCoverage(facts: DataSelectionFacts): DataCoverage {
   const { undecided, mistakes, line, ...declared } = evaluateDataSettings(facts);
   if (mistakes.length > 0)
     throw new UpdateError('data-unsupported', mistakes.at(-1) ?? '', {
@@ -78,7 +78,7 @@ export function evaluateDataSettings(facts: DataSelectionFacts): EvaluatedDataSe
   const accepted = said.flatMap(({ key, word }) => (word === 'none' ? [key.toLowerCase()] : []));
   const outside = found.map(({ host }) => host).filter((host) => accepted.includes(host));
   const reached = listInStartOrder(model, updated);
-  const excluded: DataDeclaration['excluded'][number][] = [];
+  const excluded: DataCoverage['excluded'][number][] = [];
   const [uncovered, inMemory] = [new Set<string>(), new Set<string>()];
   const undecided: UndecidedData[] = [];
   const mistakes = said.flatMap((each) => findSettingMistake(each, facts, outside) ?? []);
@@ -101,7 +101,7 @@ export function evaluateDataSettings(facts: DataSelectionFacts): EvaluatedDataSe
       saved.map(({ destination }) => destination),
     );
     for (const path of without) excluded.push({ service, path });
-    if (word !== null && !isDataSetting(word))
+    if (word !== null && !isDataKeyword(word))
       mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be "save" or "none"`);
     else if (word === 'none') excluded.push({ service, path: null });
     else if (!hasContainers) {

@@ -6,7 +6,7 @@ import { type Json, toStrings } from '../../../engine/objects/json.ts';
 import type { MaskRules } from './mask.ts';
 
 /** Mask rules for the compose model of the current or the planned configuration. */
-export function buildModelMaskRules(model: ComposeModel): MaskRules {
+export function createModelMaskRules(model: ComposeModel): MaskRules {
   const services = Object.entries(model.services);
   const stores = [...Object.values(model.configs ?? {}), ...Object.values(model.secrets ?? {})];
   return {
@@ -51,7 +51,7 @@ export function imageReferencePartsOf(image: string): string[] {
 }
 
 /** Masks the environment values of containers, which may come from a shell and not from any file. */
-export const buildContainerMaskRules = (containers: readonly Container[]): MaskRules => ({
+export const createContainerMaskRules = (containers: readonly Container[]): MaskRules => ({
   secrets: containers.flatMap(({ env }) => secretsOf(env)),
   shown: containers.flatMap((container) => [
     container.name,
@@ -66,7 +66,7 @@ export const buildContainerMaskRules = (containers: readonly Container[]): MaskR
  * Rules for the requests that `up` would send. Since compose 5, only these requests contain the values from new env
  * files.
  */
-export const buildRequestMaskRules = (sent: Iterable<{ body: Json }>): MaskRules => ({
+export const createEngineRequestMaskRules = (sent: Iterable<{ body: Json }>): MaskRules => ({
   secrets: [...sent].flatMap(({ body }) => environmentSecretsOf(body)),
 });
 

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { unescape as unescaped } from 'node:querystring';
 import { isSecretKey, type SecretText } from '../../../core/compose/secrets/secret-lines.ts';
 import { errorCodes } from '../../../core/errors/update-error.ts';
-import { dataSettingValues } from '../../../core/names/product.ts';
+import { dataKeywords } from '../../../core/names/product.ts';
 import { phases } from '../../../core/progress/event.ts';
 import { outcomes } from '../../../core/progress/outcome.ts';
 import { parseSemverTag } from '../../../core/release/tag.ts';
@@ -114,7 +114,7 @@ const passwordsIn = (value: string): string[] =>
 
 /** Container and health states of the engine. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
-const logKeywords = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataSettingValues]);
+const logKeywords = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
 /**
  * Accepts version tags and log keywords, which are not secrets and which the server must be able to read in the log.

@@ -1,5 +1,5 @@
 import type { OptionRow, OptionTable } from '../../../core/command-line/option-row.ts';
-import { isDataSetting } from '../../../core/names/product.ts';
+import { isDataKeyword } from '../../../core/names/product.ts';
 import { settingsFileName, stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import { parseTarget, targetDescription } from '../../../core/release/target.ts';
 import { notificationAddressDescription, parseNotificationAddress } from '../../../notify/address.ts';
@@ -15,7 +15,7 @@ interface UpdaterOption extends OptionRow {
   inFile?: boolean;
 }
 
-export const updateTimeoutSeconds = { wait: 300, pull: 3600 };
+export const defaultUpdateTimeoutSeconds = { wait: 300, pull: 3600 };
 
 const release = {
   value: 'RELEASE',
@@ -102,11 +102,11 @@ compose directory, repeatable []
   },
   'wait-timeout': {
     ...seconds,
-    help: `Time limit for the new version to become healthy [] (default: ${updateTimeoutSeconds.wait})`,
+    help: `Time limit for the new version to become healthy [] (default: ${defaultUpdateTimeoutSeconds.wait})`,
   },
   'pull-timeout': {
     ...seconds,
-    help: `Time limit for pulling images [] (default: ${updateTimeoutSeconds.pull})`,
+    help: `Time limit for pulling images [] (default: ${defaultUpdateTimeoutSeconds.pull})`,
   },
   set: {
     value: 'NAME[=VALUE]',
@@ -293,7 +293,7 @@ the container log`,
 };
 
 /** Form of the values of `data`, which only a settings file can set. */
-export const dataKeywordForm = [{ test: isDataSetting }, '"save" or "none"'] as const;
+export const dataKeywordForm = [{ test: isDataKeyword }, '"save" or "none"'] as const;
 
 /** Key in a settings file: `services` for `--service`. */
 export const settingsKeyOf = (name: string): string =>

@@ -1,8 +1,8 @@
-import { type DataSetting, isDataSetting } from '../../../core/names/product.ts';
+import { type DataKeyword, isDataKeyword } from '../../../core/names/product.ts';
 import { parseTarget, type Target } from '../../../core/release/target.ts';
 import type { LogFormat } from '../log/run-log.ts';
 import type { CommandLine } from './command-line.ts';
-import { optionsByCommand, updateTimeoutSeconds } from './option-table.ts';
+import { defaultUpdateTimeoutSeconds, optionsByCommand } from './option-table.ts';
 
 export type UpdateOptions = ReturnType<typeof updateOptionsOf>;
 export type DataOptions = UpdateOptions['data'];
@@ -36,8 +36,8 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     noRollback: isOn('no-rollback'),
     notify: command === 'update' || isOn('yes') ? all('notify') : [],
     limits: {
-      waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? updateTimeoutSeconds.wait),
-      pullTimeoutMs: 1000 * Number(one('pull-timeout') ?? updateTimeoutSeconds.pull),
+      waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? defaultUpdateTimeoutSeconds.wait),
+      pullTimeoutMs: 1000 * Number(one('pull-timeout') ?? defaultUpdateTimeoutSeconds.pull),
     },
     data: {
       /** Whether data is saved before the new version starts. */
@@ -103,13 +103,13 @@ export const splitNameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [s
  */
 export interface DataChoice {
   key: string;
-  word: DataSetting;
+  word: DataKeyword;
   where: string;
 }
 
 const dataChoicesOf = (values: CommandLine['values']): readonly DataChoice[] =>
   (values.get('data') ?? []).flatMap(({ value: word, where, key = '' }) =>
-    isDataSetting(word) ? [{ key, word, where }] : [],
+    isDataKeyword(word) ? [{ key, word, where }] : [],
   );
 
 export function rollbackOptionsOf({ values }: CommandLine) {

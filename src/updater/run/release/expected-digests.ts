@@ -101,7 +101,7 @@ async function readVerifiedRelease(options: DigestOptions): Promise<ReleaseFile>
 
 async function readSignedRelease({ release, archive }: ProofOptions): Promise<SignedReleaseFile> {
   if (archive !== null) {
-    const opened = await requireReleaseArchive(archive);
+    const opened = await requireOpenReleaseArchive(archive);
     await opened.close();
     return opened;
   }
@@ -112,7 +112,7 @@ async function readSignedRelease({ release, archive }: ProofOptions): Promise<Si
 }
 
 /** @throws UpdateError not-proven */
-export const requireReleaseArchive = (path: string) =>
+export const requireOpenReleaseArchive = (path: string) =>
   openReleaseArchive(path).catch((cause: NodeJS.ErrnoException) => {
     const why = cause.code === undefined ? cause.message : `the archive cannot be read (${cause.code})`;
     throw new UpdateError('not-proven', `${path}: ${why}`, { cause });

@@ -24,7 +24,7 @@ import { formatRunName } from './run-names.ts';
 import {
   endedStateOf,
   isBeforeReplacing,
-  isReplacing,
+  isReplacingOrVerifying,
   loggedPhaseOf,
   requireTransition,
   rollbackOf,
@@ -241,15 +241,17 @@ export const journalOutcomeFactsOf = (data: JournalData, halfDone: string | null
   interruptedState: halfDone,
   mayHaveReplaced: data.changeover !== null,
   ...restorePointFactsOf(data),
-  ...(wasAppStopped(data) && { isStopped: true }),
+  ...(isAppStoppedBeforeRun(data) && { isStopped: true }),
   ...(data.leftAlone && { leftAlone: data.leftAlone }),
 });
 
 export const restorePointFactsOf = ({ point, state }: JournalData): Partial<OutcomeFacts> =>
-  point ? { dataServices: point.services, canRollBack: point.state === 'saved' && isReplacing(state) } : {};
+  point
+    ? { dataServices: point.services, canRollBack: point.state === 'saved' && isReplacingOrVerifying(state) }
+    : {};
 
 /** True if the app had containers before the run, but none of them had to run. */
-export function wasAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {
+export function isAppStoppedBeforeRun({ changeover, containers, services: [app] }: JournalData): boolean {
   const own = (changeover?.containers ?? containers).filter(({ service }) => service === app);
   return own.length > 0 && own.every(({ runs }) => !runs);
 }

@@ -26,7 +26,7 @@ export const storedRunStateSchema = z.discriminatedUnion('at', [
   z.object({ at: z.literal('ended'), ending: runOutcomeSchema, left: z.nullable(openState) }),
 ]);
 
-export type UpdateStage = (typeof stages)[number];
+export type StoredUpdateStage = (typeof stages)[number];
 /** State of a run that has not ended, or unfinished state of a run that has ended. */
 export type UnfinishedState = z.infer<typeof openState>;
 export type StoredRunState = z.infer<typeof storedRunStateSchema>;
@@ -74,7 +74,7 @@ export const unfinishedStateOf = (state: StoredRunState): UnfinishedState | null
   state.at === 'ended' ? state.left : state;
 
 /** The stage that the update has reached, even while it is being rolled back. */
-export function stageOf(state: StoredRunState): UpdateStage | 'restoring' | null {
+export function stageOf(state: StoredRunState): StoredUpdateStage | 'restoring' | null {
   const open = unfinishedStateOf(state);
   return open?.at === 'rolling-back' ? open.from : (open?.at ?? null);
 }
@@ -85,7 +85,7 @@ export function isBeforeReplacing(state: StoredRunState): boolean {
   return stage === 'saving' || stage === 'writing';
 }
 
-export const isReplacing = (state: StoredRunState): boolean => {
+export const isReplacingOrVerifying = (state: StoredRunState): boolean => {
   const stage = stageOf(state);
   return stage === 'replacing' || stage === 'verifying';
 };
@@ -99,7 +99,7 @@ export function rollbackOf(state: StoredRunState): { ending: RunOutcome | null }
 export const runOutcomeOf = (state: StoredRunState): RunOutcome | null =>
   state.at === 'ended' ? state.ending : null;
 
-const phaseWords: Record<UpdateStage | 'restoring', Phase | 'restore'> = {
+const phaseWords: Record<StoredUpdateStage | 'restoring', Phase | 'restore'> = {
   pulling: 'pull',
   saving: 'save',
   writing: 'write',

@@ -3,9 +3,9 @@ import { HostPaths } from '../../../core/mounts/host-paths.ts';
 import type { Container } from '../../../engine/objects/container.ts';
 import { swarmLabels } from '../../../engine/objects/labels.ts';
 import {
-  listNodes,
-  listServices,
-  listTasks,
+  listSwarmNodes,
+  listSwarmServices,
+  listSwarmTasks,
   readSwarmManagerInfo,
   type SwarmManagerInfo,
 } from '../../../engine/swarm/swarm-requests.ts';
@@ -17,14 +17,14 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import { addSettingsFromFile } from '../../run/options/settings-file.ts';
 import { updateOptionsOf } from '../../run/options/update-options.ts';
 import type { InitialRunContext, RunContext } from '../../run/run-context.ts';
-import type { RecordHolder } from '../record/stack-record.ts';
+import type { StackRecordHolder } from '../record/stack-record.ts';
 import {
   type ChosenStack,
   chooseStack,
   shortServiceNameOf,
   type TasksAndNodes,
 } from '../services/choose-stack.ts';
-import { buildServiceMaskRules } from '../services/service-mask-rules.ts';
+import { createServiceMaskRules } from '../services/service-mask-rules.ts';
 import { findStackDirectory } from './stack-files.ts';
 
 /** State of a stack before any decision is made. */
@@ -37,7 +37,7 @@ export interface InspectedStack extends TasksAndNodes {
   paths: HostPaths;
   /** Mounted directory with the stack's files; null if there is none. */
   directory: string | null;
-  who: RecordHolder;
+  who: StackRecordHolder;
 }
 
 /** Runs the `inspect` phase. @throws UpdateError not-manager */
@@ -108,11 +108,11 @@ export async function fetchStackState(
   context: RunContext,
 ): Promise<TasksAndNodes & Pick<InspectedStack, 'chosen'>> {
   const { engine, log, options } = context;
-  const services = await listServices(engine, { label: [swarmLabels.stack] });
+  const services = await listSwarmServices(engine, { label: [swarmLabels.stack] });
   const chosen = chooseStack(services, options);
-  log.addMaskRules(() => buildServiceMaskRules(chosen.services));
+  log.addMaskRules(() => createServiceMaskRules(chosen.services));
   const ids = [chosen.app, ...chosen.workers].map(({ id }) => id);
-  const [tasks, nodes] = await Promise.all([listTasks(engine, ids), listNodes(engine)]);
+  const [tasks, nodes] = await Promise.all([listSwarmTasks(engine, ids), listSwarmNodes(engine)]);
   return { chosen, tasks, nodes };
 }
 

@@ -1,6 +1,6 @@
 import { waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { listNodes, listTasks } from '../../../engine/swarm/swarm-requests.ts';
+import { listSwarmNodes, listSwarmTasks } from '../../../engine/swarm/swarm-requests.ts';
 import { type SwarmTask, serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
 import type { TasksAndNodes } from '../services/choose-stack.ts';
 import { buildServiceSpec, isEquivalentJson, mutableSpecValuesOf } from '../services/specs.ts';
@@ -29,8 +29,8 @@ export async function isStackUpToDate(
   // Observes the tasks longer after a crash, because Swarm waits 5 s before it restarts a crashed task.
   const deadlineMs = hasCrashed ? 20_000 : 5_000;
   const observe = async () => ({
-    tasks: await listTasks(engine, ids),
-    nodes: await listNodes(engine),
+    tasks: await listSwarmTasks(engine, ids),
+    nodes: await listSwarmNodes(engine),
   });
   const evaluate = ({ tasks, nodes }: TasksAndNodes, isLate: boolean) => {
     const crashed = tasks.filter((task) => running.has(task.id) && hasEnded(task));

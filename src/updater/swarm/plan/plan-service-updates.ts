@@ -5,7 +5,7 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import { compareVersions } from '../../../core/release/compare-versions.ts';
 import { isNumberedTag, type PinTag, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { planTagUpdate } from '../../../core/release/plan-tag-update.ts';
-import type { PlannedTarget } from '../../../core/release/target.ts';
+import type { ReleaseOrCanaryTarget } from '../../../core/release/target.ts';
 import { type SwarmService, type SwarmTask, serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
 import { isProductPin, planRelease, type ReleasePlan } from '../../plan/release-plan.ts';
 import type { TargetOption, UpdateOptions } from '../../run/options/update-options.ts';
@@ -39,7 +39,7 @@ export function planServiceUpdates(
     // A release tag already contains the version, so the version label is not used.
     trustsLabel: each.tag.kind !== 'release' || request.target?.kind === 'canary',
   }));
-  const nextTag = ({ tag }: Pin, to: PlannedTarget | null) =>
+  const nextTag = ({ tag }: Pin, to: ReleaseOrCanaryTarget | null) =>
     to === null ? ({ kind: 'stays' } as const) : planTagUpdate(tag, to);
   const own = imageTagOf(serviceImageOf(app.spec));
   const from = isNumberedTag(own) ? `${prefix ?? ''}${own.version}` : own.text;

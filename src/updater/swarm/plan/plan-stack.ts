@@ -4,7 +4,7 @@ import { compareSharedVersionNumbers } from '../../../core/release/compare-versi
 import { isNumberedTag } from '../../../core/release/pin-tag.ts';
 import { replicaCountOf, type SwarmNode } from '../../../engine/swarm/swarm-service.ts';
 import { fetchPublishedImage, type PublishedImage } from '../../compose/pull/fetch-published-images.ts';
-import { checkPublishedTags } from '../../plan/check-published.ts';
+import { requirePublishedTags } from '../../plan/check-published.ts';
 import type { ReleasePlan } from '../../plan/release-plan.ts';
 import { createTagLookup } from '../../plan/tag-lookup.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
@@ -54,7 +54,7 @@ export async function planStackUpdate(
   const left = before.flatMap((move) => [move.label, stackFileImageOf({ spec: move.before })]);
   const read = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
   const published = new Map<string, PublishedImage>();
-  await checkPublishedTags(plan, createTagLookup(context.engine));
+  await requirePublishedTags(plan, createTagLookup(context.engine));
   for (const { to, pin } of plan.updates) {
     if (!published.has(to))
       published.set(to, await fetchPublishedImage(context, pin.reference.repository, to));

@@ -15,7 +15,7 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import { toObject } from '../../../engine/objects/json.ts';
 import { planBump } from '../../compose/bump/plan-bump.ts';
 import { readBumpProject } from '../../compose/bump/read-bump-project.ts';
-import { hasComposeFileHere } from '../../compose/inspect/find-project/host-inspector.ts';
+import { hasComposeFileHere } from '../../compose/inspect/find-project/host-directory-inspector.ts';
 import { createOverlayDirectory } from '../../compose/verify-edit/create-overlay.ts';
 import { hasTagChange, type ReleasePlan } from '../../plan/release-plan.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';

@@ -33,7 +33,7 @@ const pullCommand = ['/sbin/docker-init', '--version'];
  * Builds one service for each combination of image and placement (docs/contract.md 11.3).
  * @param moves - services that get new images
  */
-export function buildPullServices(
+export function planPullServices(
   run: string,
   stack: string,
   moves: readonly StackServiceUpdate[],

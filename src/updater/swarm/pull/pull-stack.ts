@@ -7,11 +7,11 @@ import { EngineError } from '../../../engine/http/engine-error.ts';
 import type { Image } from '../../../engine/objects/container.ts';
 import { toCredentialHeaders } from '../../../engine/registry/registry-credentials.ts';
 import {
-  createService,
-  listNodes,
-  listServices,
-  listTasks,
-  removeService,
+  createSwarmService,
+  listSwarmNodes,
+  listSwarmServices,
+  listSwarmTasks,
+  removeSwarmService,
 } from '../../../engine/swarm/swarm-requests.ts';
 import { type PublishedImage, waitBeforePullRetry } from '../../compose/pull/fetch-published-images.ts';
 import { createPullProgressReporter, createPullTimeoutError } from '../../compose/pull/pull-images.ts';
@@ -30,12 +30,7 @@ import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { StackUpdatePlan } from '../plan/plan-stack.ts';
 import type { StackRecordData } from '../record/stack-record.ts';
-import {
-  buildPullServices,
-  type PullService,
-  pullServiceLabel,
-  summarizePullState,
-} from './pull-services.ts';
+import { type PullService, planPullServices, pullServiceLabel, summarizePullState } from './pull-services.ts';
 
 const pollMs = 500;
 
@@ -141,11 +136,11 @@ async function pullOnAllNodes(
 ): Promise<void> {
   const { engine, log } = context;
   await removePullServices(engine, stack);
-  const services = buildPullServices(run, stack, moves, await listNodes(engine));
+  const services = planPullServices(run, stack, moves, await listSwarmNodes(engine));
   const begun = performance.now();
   try {
     for (const service of services) {
-      await createService(engine, service.spec, createSwarmCredentialHeaders(published, service.image));
+      await createSwarmService(engine, service.spec, createSwarmCredentialHeaders(published, service.image));
     }
     await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
     const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();
@@ -166,7 +161,7 @@ async function awaitPulls(
   const observe = async () =>
     summarizePullState(
       service,
-      ...(await Promise.all([listTasks(engine, [service.name]), listNodes(engine)])),
+      ...(await Promise.all([listSwarmTasks(engine, [service.name]), listSwarmNodes(engine)])),
     );
   const evaluate = ({ done, failed, waiting }: ReturnType<typeof summarizePullState>) => {
     for (const name of done.filter((each) => !told.has(each))) {
@@ -201,6 +196,6 @@ async function awaitPulls(
 
 /** Removes the pull services of a stack, including those of a killed run. */
 export async function removePullServices(engine: Engine, stack: string): Promise<void> {
-  const left = await listServices(engine, { label: [`${pullServiceLabel}=${stack}`] });
-  for (const { id } of left) await removeService(engine, id);
+  const left = await listSwarmServices(engine, { label: [`${pullServiceLabel}=${stack}`] });
+  for (const { id } of left) await removeSwarmService(engine, id);
 }

@@ -9,10 +9,10 @@ import {
 } from '../../../core/text/json-text.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import {
-  createConfig,
-  findConfig,
-  removeConfig,
-  updateConfigLabels,
+  createSwarmConfig,
+  findSwarmConfig,
+  removeSwarmConfig,
+  updateSwarmConfigLabels,
 } from '../../../engine/swarm/swarm-requests.ts';
 import type { SwarmConfig } from '../../../engine/swarm/swarm-service.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
@@ -118,7 +118,7 @@ export interface FoundStackRecord {
 type RecordLookupResult = FoundStackRecord | { config: SwarmConfig; mistake: string } | null;
 
 async function findStackRecord(engine: Engine, stack: string): Promise<RecordLookupResult> {
-  const config = await findConfig(engine, stackRecordNameOf(stack));
+  const config = await findSwarmConfig(engine, stackRecordNameOf(stack));
   if (config === null) return null;
   const { data: labels, error } = readLabels(config.labels);
   if (error) return { config, mistake: `label ${prefix}${describeSchemaMistake(error)}` };
@@ -146,7 +146,7 @@ export const stackRunPhaseOf = ({ state }: Pick<RecordLabels, 'state'>): string 
   unfinishedStateOf(state)?.at === 'rolling-back' ? 'back' : loggedPhaseOf(state);
 
 /** Identity of the updater that holds a record. */
-export type RecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
+export type StackRecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
 
 /** Record of a stack update: the stack's lock and the run's journal. Renewed periodically until it is released. */
 export class StackRecord {
@@ -185,7 +185,7 @@ export class StackRecord {
   static async create(
     engine: Engine,
     data: StackRecordData,
-    who: RecordHolder,
+    who: StackRecordHolder,
     ended: FoundStackRecord | null,
   ): Promise<StackRecord> {
     const text = JSON.stringify(data);
@@ -199,8 +199,8 @@ export class StackRecord {
       ...{ ...who, run: data.run, started: false, beat: 0, state: { at: 'pulling' } },
     };
     const name = stackRecordNameOf(data.stack);
-    if (ended !== null) await removeConfig(engine, ended.config);
-    const made = await createConfig(engine, { name, labels: writeLabels(labels), data: text });
+    if (ended !== null) await removeSwarmConfig(engine, ended.config);
+    const made = await createSwarmConfig(engine, { name, labels: writeLabels(labels), data: text });
     const found = await findStackRecord(engine, data.stack);
     // Reads the record back, because a leader election may lose the response to a successful creation.
     if (!isRecordOf(found, labels)) throw createRecordLostError(found, made === 'taken');
@@ -214,7 +214,7 @@ export class StackRecord {
   static async takeOver(
     engine: Engine,
     found: FoundStackRecord,
-    who: RecordHolder,
+    who: StackRecordHolder,
     state: UnfinishedState,
   ): Promise<StackRecord> {
     const labels: RecordLabels = { ...found.labels, ...who };
@@ -245,7 +245,7 @@ export class StackRecord {
     if (change.state) requireTransition(this.state, change.state);
     const labels = { ...this.#labels, ...change, beat: this.#labels.beat + 1 };
     for (;;) {
-      const done = await updateConfigLabels(this.#engine, this.#config, writeLabels(labels));
+      const done = await updateSwarmConfigLabels(this.#engine, this.#config, writeLabels(labels));
       const found = await findStackRecord(this.#engine, this.data.stack);
       if (!isRecordOf(found, labels, this.#config)) throw this.#lose(found);
       this.#config = found.config;

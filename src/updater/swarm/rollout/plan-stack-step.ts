@@ -1,5 +1,5 @@
 import { serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
-import { hadNewImage, type SpecForm, type StackServiceUpdate } from '../services/specs.ts';
+import { hasNewImageBeforeRun, type SpecForm, type StackServiceUpdate } from '../services/specs.ts';
 import type { TaskSummary } from '../services/tasks.ts';
 
 /**
@@ -156,10 +156,10 @@ export function planStackRollbackStep({ app, workers }: StackView): StackStep {
     [app, ...app.tasks.oldAlive].some(({ image }) => image !== before) || app.tasks.newAlive.length > 0;
   const own = app.side === null && isOther ? [] : all.filter(({ side }) => side !== null);
   const moved = own.find(
-    (each) => each.side === 'new' && !each.forms.has('before') && !hadNewImage(each.move),
+    (each) => each.side === 'new' && !each.forms.has('before') && !hasNewImageBeforeRun(each.move),
   );
   if (moved) return write('hold', moved);
-  const coming = own.find(({ move, tasks }) => tasks.newAlive.length > 0 && !hadNewImage(move));
+  const coming = own.find(({ move, tasks }) => tasks.newAlive.length > 0 && !hasNewImageBeforeRun(move));
   if (coming) return { kind: 'wait', service: coming, what: 'ends', progress: -coming.tasks.newAlive.length };
   const unlike = own.find(({ forms }) => !forms.has('before'));
   if (unlike) return write('restore', unlike);

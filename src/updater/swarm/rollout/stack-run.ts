@@ -1,7 +1,7 @@
 import { sleepFor, waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { updateService } from '../../../engine/swarm/swarm-requests.ts';
+import { updateSwarmService } from '../../../engine/swarm/swarm-requests.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
@@ -11,7 +11,7 @@ import type { InspectedStack } from '../plan/inspect-stack.ts';
 import type { StackUpdatePlan } from '../plan/plan-stack.ts';
 import { createSwarmCredentialHeaders, pullStackImages } from '../pull/pull-stack.ts';
 import { type StackRecord, stackRollbackState } from '../record/stack-record.ts';
-import { finishUpdatedStack } from './finish-updated-stack.ts';
+import { logUpdatedStackOutcome } from './log-updated-stack-outcome.ts';
 import { logUnresolvedTasks, logWaitProgress, swarmWriteMessages } from './log-wait-progress.ts';
 import {
   planStackRollbackStep,
@@ -151,7 +151,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const { context } = this.#stack;
     context.log.enterPhase('done');
     logUnresolvedTasks(context.log, this.#watch);
-    return finishUpdatedStack(context, this.record.data, this.#planned);
+    return logUpdatedStackOutcome(context, this.record.data, this.#planned);
   }
 
   close(): void {
@@ -248,7 +248,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const { id, name, image } = service.move;
     const isMoved = form === 'moving' || form === 'after';
     const headers = isMoved ? createSwarmCredentialHeaders(this.#planned?.published ?? [], image) : {};
-    const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
+    const done = await updateSwarmService(this.#engine, { id, name, version: each.version }, spec, headers);
     this.#wait.since = performance.now();
     // `moved`: another write came first, or a leader election lost the response. The next poll shows which.
     if (done === 'moved') return;

@@ -1,9 +1,9 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Json } from '../../../engine/objects/json.ts';
 import {
-  listNodes,
-  listServices,
-  listTasks,
+  listSwarmNodes,
+  listSwarmServices,
+  listSwarmTasks,
   type SwarmManagerInfo,
 } from '../../../engine/swarm/swarm-requests.ts';
 import {
@@ -19,7 +19,7 @@ import type { StackRecord } from '../record/stack-record.ts';
 import {
   buildServiceSpec,
   classifySpecImage,
-  hadNewImage,
+  hasNewImageBeforeRun,
   isEligibleNode,
   isEquivalentJson,
   isStoppedSpec,
@@ -145,9 +145,9 @@ export class StackWatch {
     const askedAt = performance.now();
     const isDue = askedAt - this.#nodesAt > nodesEveryMs;
     const [found, tasks, nodes] = await Promise.all([
-      listServices(engine, { id: ids }),
-      listTasks(engine, ids),
-      isDue ? listNodes(engine) : this.nodes,
+      listSwarmServices(engine, { id: ids }),
+      listSwarmTasks(engine, ids),
+      isDue ? listSwarmNodes(engine) : this.nodes,
     ]);
     if (isDue) this.#nodesAt = performance.now();
     this.nodes = nodes;
@@ -256,7 +256,7 @@ export class StackWatch {
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
     // A service with 0 replicas was stopped by this updater, not by its owner, if its spec has the old image or already
     // had the new one.
-    if (isScaled && (replicas > 0 || (side === 'new' && !hadNewImage(each.move)))) {
+    if (isScaled && (replicas > 0 || (side === 'new' && !hasNewImageBeforeRun(each.move)))) {
       log.warn(`${each.move.name} was scaled to ${replicas} replicas; keeping this number`);
       each.amounts = { ...each.amounts, replicas };
     }

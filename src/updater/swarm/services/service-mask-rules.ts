@@ -6,7 +6,7 @@ import type { StackServiceUpdate } from './specs.ts';
 
 const secretsOfSpec = (spec: Json) => environmentSecretsOf(containerSpecOf(spec));
 
-export const buildServiceMaskRules = (services: readonly SwarmService[]): MaskRules => ({
+export const createServiceMaskRules = (services: readonly SwarmService[]): MaskRules => ({
   secrets: services
     .flatMap(({ spec, previousSpec: previous }) => [spec, previous ?? {}])
     .flatMap(secretsOfSpec),
@@ -17,7 +17,7 @@ export const buildServiceMaskRules = (services: readonly SwarmService[]): MaskRu
 });
 
 /** A record contains the complete specs of its services, including secret values. */
-export const buildServiceUpdateMaskRules = (moves: readonly StackServiceUpdate[]): MaskRules => ({
+export const createServiceUpdateMaskRules = (moves: readonly StackServiceUpdate[]): MaskRules => ({
   secrets: moves.flatMap(({ before, wanted }) => [before, wanted]).flatMap(secretsOfSpec),
   shown: moves.flatMap(({ id, name, image, label }) => [id, name, image, ...imageReferencePartsOf(label)]),
 });

@@ -80,7 +80,7 @@ export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amoun
       return withAmounts(withImage(move), amounts);
     case 'moving':
       return withAmounts(
-        withPauseOnFailure(withImage(move), { stopFirst: hasTaskLimitPerNode(move.wanted) }),
+        withPauseOnFailure(withImage(move), { stopFirst: isLimitedToOneTaskPerNode(move.wanted) }),
         amounts,
       );
     case 'nudged': {
@@ -119,14 +119,14 @@ export function classifySpecImage(move: StackServiceUpdate, spec: Json): 'old' |
  * Checks whether the service already had the new image before the run, for example after a manual change or an
  * interrupted run.
  */
-export const hadNewImage = ({ before, image }: StackServiceUpdate): boolean =>
+export const hasNewImageBeforeRun = ({ before, image }: StackServiceUpdate): boolean =>
   serviceImageOf(before) === image;
 
 export const isStoppedSpec = (spec: Json): boolean =>
   replicaCountOf(spec) === 0 || placementConstraintsOf(spec).includes(noNodeConstraint);
 
 /** Checks whether a node can run only one task of the service, because of a host port or a limit per node. */
-export function hasTaskLimitPerNode(spec: Json): boolean {
+export function isLimitedToOneTaskPerNode(spec: Json): boolean {
   const ports = toList<Json>(toObject(spec.EndpointSpec).Ports);
   const { MaxReplicas } = toObject(toObject(toObject(spec.TaskTemplate).Placement));
   return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
@@ -137,7 +137,7 @@ export function describeOverriddenUpdateConfig(spec: Json): string[] {
   const { FailureAction, Order } = toObject(spec.UpdateConfig);
   return [
     ...(FailureAction === 'rollback' ? ['failure_action will be "pause" instead of "rollback"'] : []),
-    ...(Order === 'start-first' && hasTaskLimitPerNode(spec)
+    ...(Order === 'start-first' && isLimitedToOneTaskPerNode(spec)
       ? ['order will be "stop-first" instead of "start-first", because no node can run a second task']
       : []),
   ];
@@ -151,7 +151,7 @@ export const hasOverlappingTasks = (spec: Json): boolean =>
   (replicaCountOf(spec) ?? 2) > 1 ||
   (toObject(spec.UpdateConfig).Order === 'start-first' &&
     replicaCountOf(spec) === 1 &&
-    !hasTaskLimitPerNode(spec));
+    !isLimitedToOneTaskPerNode(spec));
 
 /** Ignores the order of keys, and empty fields of objects. */
 export const isEquivalentJson = (a: unknown, b: unknown): boolean =>

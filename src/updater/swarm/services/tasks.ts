@@ -6,7 +6,7 @@ import {
   type SwarmTask,
 } from '../../../engine/swarm/swarm-service.ts';
 import {
-  hadNewImage,
+  hasNewImageBeforeRun,
   isActiveNode,
   isEligibleNode,
   isUnreachableNode,
@@ -228,7 +228,7 @@ export function summarizeTasks(
     isRestored: isOnce
       ? fresh.length === 0
       : isSteady &&
-        (fresh.length === 0 || hadNewImage(move)) &&
+        (fresh.length === 0 || hasNewImageBeforeRun(move)) &&
         [...old, ...fresh].every((task) => isRunningTask(task) || isLost(task)),
     lost,
     lostNew,

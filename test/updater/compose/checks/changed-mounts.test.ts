@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest';
-import { findChangedMounts, type HostMount } from '../../../../src/updater/compose/checks/changed-mounts.ts';
+import {
+  describeChangedMounts,
+  type HostMount,
+} from '../../../../src/updater/compose/checks/changed-mounts.ts';
 
 // Lines of mountinfo, as recorded in a running container and in a helper container with the same mounts.
 
@@ -32,7 +35,7 @@ const changes = (
   own: readonly Line[],
   isDirectory = true,
 ) =>
-  findChangedMounts(
+  describeChangedMounts(
     paths.map((path) => mountAt(path, paths)),
     {
       tables: { self: tableOf(own), 7: running.length === 0 ? '' : tableOf(running) },

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import {
-  findUnusedImages,
+  findUnusedOldImages,
   formatImageRemovalAdvice,
 } from '../../../../src/updater/compose/finish/finish-updated.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';
@@ -38,7 +38,7 @@ const images = {
 };
 
 it('lists each old image of the updated services once', async () => {
-  const found = await findUnusedImages(await engineWithImages(images), changeover({ moved, containers }));
+  const found = await findUnusedOldImages(await engineWithImages(images), changeover({ moved, containers }));
   expect(found && formatImageRemovalAdvice(found)).toBe(
     'to free up to 5 MB, run docker image rm acme/svc:v1.0.0 acme/learning:v1.0.0',
   );
@@ -46,7 +46,7 @@ it('lists each old image of the updated services once', async () => {
 
 it('omits images that are in use, and lists an image whose tag has moved by its ID', async () => {
   const after = { ...images, 'sha256:three': { named: 'elsewhere', size: 3_000_000 } };
-  const found = await findUnusedImages(
+  const found = await findUnusedOldImages(
     await engineWithImages(after, ['sha256:one']),
     changeover({ moved, containers }),
   );

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { formatRunningVersion } from '../../../../src/updater/compose/inspect/log-installation.ts';
 import {
   describeRunningServices,
-  findVersionWarnings,
+  findVersionMismatchWarnings,
   newVersionNameOf,
   previousVersionNameOf,
 } from '../../../../src/updater/compose/plan/version-sentences.ts';
@@ -100,5 +100,5 @@ it.each<[string, Pins, string | null, readonly (string | undefined)[], string[]]
   ['canary, which is whatever it is', ['canary'], 'canary', ['1.2.0'], []],
 ])('findVersionWarnings evaluates %s', (_, pins, to, versions, expected) => {
   const plan = facts(pins, to, versions);
-  expect(findVersionWarnings(plan)).toEqual(expected);
+  expect(findVersionMismatchWarnings(plan)).toEqual(expected);
 });

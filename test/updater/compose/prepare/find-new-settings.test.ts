@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { releaseSettingsSchema } from '../../../../src/core/release/release-settings.ts';
 import type { Image } from '../../../../src/engine/objects/container.ts';
 import type { ProjectUpdatePlan } from '../../../../src/updater/compose/plan/prepared-plan.ts';
-import { findReleaseLabelWarnings } from '../../../../src/updater/compose/plan/release/release-label.ts';
+import { findMalformedLabelWarnings } from '../../../../src/updater/compose/plan/release/release-label.ts';
 import { findNewSettings } from '../../../../src/updater/compose/prepare/find-new-settings.ts';
 import { container, image } from '../../../build.ts';
 import { composeText, installed, planTo } from '../../../build-plan.ts';
@@ -104,7 +104,7 @@ describe('the new settings of a release', () => {
     ['too long', listed(...Array.from({ length: 51 }, (_, at) => `A${at}`))],
   ])('are ignored with a warning if the label is %s', (_, label) => {
     expect(findNewSettings(planned(), labelled(label))).toEqual(nothing);
-    expect(findReleaseLabelWarnings(planned(), labelled(label))).toEqual([
+    expect(findMalformedLabelWarnings(planned(), labelled(label))).toEqual([
       'the label svc.settings on acme/svc:v1.1.0 is malformed, so it is ignored',
     ]);
   });

@@ -28,8 +28,8 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod/mini';
 import type {
+  HelperOperation,
   HelperRequest,
-  HelperVerb,
   RequestedMount,
 } from '../../../../src/updater/data/helper-program/helper-request.ts';
 import {
@@ -102,7 +102,7 @@ class Place {
     return path;
   }
 
-  start(verb: HelperVerb, mount: Partial<RequestedMount> = {}, more: Setting = {}): Running {
+  start(verb: HelperOperation, mount: Partial<RequestedMount> = {}, more: Setting = {}): Running {
     const trees = more.data === undefined ? this.trees : [more.data];
     const asked: HelperRequest = {
       mounts: trees.map(() => ({ ...plain, ...mount })),
@@ -132,7 +132,11 @@ class Place {
   }
 
   /** Runs the program, requires success, and returns the parsed result. */
-  async run(verb: HelperVerb, mount: Partial<RequestedMount> = {}, more: Setting = {}): Promise<unknown> {
+  async run(
+    verb: HelperOperation,
+    mount: Partial<RequestedMount> = {},
+    more: Setting = {},
+  ): Promise<unknown> {
     const { exitCode, told } = await this.start(verb, mount, more).end;
     expect({ exitCode, told }).toEqual({ exitCode: 0, told: { result: expect.anything() } } satisfies object);
     return told && 'result' in told ? helperResultSchemas[verb].parse(told.result) : undefined;
@@ -144,7 +148,7 @@ class Place {
     }
   }
 
-  async fails(verb: HelperVerb, mount: Partial<RequestedMount> = {}, more: Setting = {}) {
+  async fails(verb: HelperOperation, mount: Partial<RequestedMount> = {}, more: Setting = {}) {
     const { exitCode, told } = await this.start(verb, mount, more).end;
     expect(exitCode).toBe(1);
     return told;
@@ -535,7 +539,7 @@ describe.skipIf(!isRoot)('helper program', () => {
     const device = [{ device: '99:99' }, /^mount 0 is now on device \d+:\d+ instead of 99:99$/] as const;
     const asked = { warm: root, cold: device, restore: root, look: device };
     for (const [verb, [mount, error]] of Object.entries(asked)) {
-      const told = await place.fails(verb as HelperVerb, mount);
+      const told = await place.fails(verb as HelperOperation, mount);
       expect(told).toEqual({ code: 'changed', at: '/data/0', error: expect.stringMatching(error) });
     }
   });

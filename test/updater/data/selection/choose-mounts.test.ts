@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { type Container, type StorageMount, toContainer } from '../../../../src/engine/objects/container.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
-import type { DataDeclaration } from '../../../../src/updater/data/data-context.ts';
+import type { DataCoverage } from '../../../../src/updater/data/data-context.ts';
 import {
   chooseMountsToSave,
   evaluateRunningWriters,
   isSharedHostDirectory,
-  type MountContext,
+  type MountSelectionContext,
   type UncheckedMount,
 } from '../../../../src/updater/data/selection/choose-mounts.ts';
 import { container } from '../../../build.ts';
@@ -29,7 +29,7 @@ const holder = (
   storage,
   labels: { [composeLabels.project]: 'svc', [composeLabels.service]: service, ...labels },
 });
-const around = (changes: Partial<MountContext> = {}): MountContext => ({
+const around = (changes: Partial<MountSelectionContext> = {}): MountSelectionContext => ({
   project: 'svc',
   directory: '/opt/svc',
   files: ['/opt/svc/compose.yaml', '/etc/svc/env'],
@@ -41,11 +41,11 @@ const around = (changes: Partial<MountContext> = {}): MountContext => ({
 const covering = (
   covered: string[],
   ...excluded: [service: string, path: string | null][]
-): DataDeclaration => ({
+): DataCoverage => ({
   ...{ covered, uncovered: [], inMemory: [], outside: [] },
   excluded: excluded.map(([service, path]) => ({ service, path })),
 });
-const choose = (mounts: StorageMount[], changes: Partial<MountContext> = {}) =>
+const choose = (mounts: StorageMount[], changes: Partial<MountSelectionContext> = {}) =>
   chooseMountsToSave([holder('app', mounts)], covering(['app']), around(changes));
 
 describe('saved mounts', () => {
@@ -191,7 +191,7 @@ it.each<[path: string, expected: boolean]>([
   expect(isSharedHostDirectory(path, '/opt/sites/svc')).toBe(expected),
 );
 
-it.each<[string, StorageMount, Partial<MountContext>, RegExp]>([
+it.each<[string, StorageMount, Partial<MountSelectionContext>, RegExp]>([
   [
     'the compose directory',
     bind('/opt/svc', '/x'),

@@ -8,7 +8,7 @@ import {
   type DataSelectionFacts,
   evaluateDataSettings,
   formatDataSettingProposal,
-  requireDataDeclaration,
+  requireDataCoverage,
 } from '../../../../src/updater/data/selection/evaluate-data.ts';
 import { container } from '../../../build.ts';
 
@@ -215,7 +215,7 @@ describe('a service that must be declared', () => {
         'In .svc-updater.yaml, set data: {app:/l: none, db: save, search: save} ("save" includes the data in restore points, and "none" excludes it). Then run {command} again.',
     });
     const after = [...before, said('db', 'save'), said('search', 'none')];
-    expect(requireDataDeclaration(facts(services, { dataSettings: after }))).toEqual({
+    expect(requireDataCoverage(facts(services, { dataSettings: after }))).toEqual({
       covered: ['db', 'app'],
       excluded: [
         { service: 'search', path: null },
@@ -292,7 +292,7 @@ describe('the line of plan about restore points', () => {
 
 function refusal(given: DataSelectionFacts): unknown {
   try {
-    return requireDataDeclaration(given);
+    return requireDataCoverage(given);
   } catch (error) {
     if (error instanceof UpdateError) return error;
     throw error;

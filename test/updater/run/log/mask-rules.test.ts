@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import {
-  buildContainerMaskRules,
-  buildModelMaskRules,
-  buildRequestMaskRules,
+  createContainerMaskRules,
+  createEngineRequestMaskRules,
+  createModelMaskRules,
 } from '../../../../src/updater/run/log/mask-rules.ts';
 import { container } from '../../../build.ts';
 
@@ -18,7 +18,7 @@ it('maskRulesOfModel includes the environment of every service and hook, and tre
       pre_stop: [{}],
     },
   };
-  expect(buildModelMaskRules({ name: 'svc', services }).secrets).toEqual([
+  expect(createModelMaskRules({ name: 'svc', services }).secrets).toEqual([
     { key: 'A', value: 'one' },
     { key: 'B', value: '' },
     { key: 'A', value: 'two' },
@@ -35,7 +35,7 @@ it('maskRulesOfContainers includes the environment of containers, except variabl
     ['MY_PATH', '/x'],
   ]);
   const containers = [container('app-1', { env }), container('db-1', { env: new Map([['B', '2']]) })];
-  expect(buildContainerMaskRules(containers).secrets).toEqual([
+  expect(createContainerMaskRules(containers).secrets).toEqual([
     { key: 'TOKEN', value: 'abc' },
     { key: 'MY_PATH', value: '/x' },
     { key: 'B', value: '2' },
@@ -44,7 +44,7 @@ it('maskRulesOfContainers includes the environment of containers, except variabl
 
 it('maskRulesOfSent includes variables that compose would set in containers, except variables that images set', () => {
   const sent = [{ body: { Env: ['PATH=/usr/bin', 'TOKEN=a=b', 'NEW=in-an-env-file'] } }, { body: {} }];
-  expect(buildRequestMaskRules(sent).secrets).toEqual([
+  expect(createEngineRequestMaskRules(sent).secrets).toEqual([
     { key: 'TOKEN', value: 'a=b' },
     { key: 'NEW', value: 'in-an-env-file' },
   ]);

@@ -3,7 +3,7 @@ import {
   allowedTransitions,
   canTransition,
   isBeforeReplacing,
-  isReplacing,
+  isReplacingOrVerifying,
   loggedPhaseOf,
   rollbackOf,
   type StoredRunState,
@@ -36,7 +36,14 @@ describe('a run state', () => {
   );
 
   it.each(open)('%j is recognized in the outcome that contains it', (state) => {
-    for (const of of [unfinishedStateOf, stageOf, rollbackOf, isReplacing, isBeforeReplacing, loggedPhaseOf])
+    for (const of of [
+      unfinishedStateOf,
+      stageOf,
+      rollbackOf,
+      isReplacingOrVerifying,
+      isBeforeReplacing,
+      loggedPhaseOf,
+    ])
       expect(of(broken(state))).toEqual(of(state));
     expect(canTransition(broken(state), state)).toBe(true);
   });

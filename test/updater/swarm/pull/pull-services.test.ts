@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SwarmNode } from '../../../../src/engine/swarm/swarm-service.ts';
-import { buildPullServices, summarizePullState } from '../../../../src/updater/swarm/pull/pull-services.ts';
+import { planPullServices, summarizePullState } from '../../../../src/updater/swarm/pull/pull-services.ts';
 import { moveOf, newImage, nodes, nodeWith, specWith, type TaskWord, tasksOf } from '../../../build-stack.ts';
 
 const run = '20261125T093536Z';
@@ -9,7 +9,7 @@ const worker = (parts: Parameters<typeof specWith>[0]) =>
 
 describe('createPullServices', () => {
   it('runs no program of the image', () => {
-    expect(buildPullServices(run, 'svc', [moveOf('app'), moveOf('worker')], nodes('n1'))).toEqual([
+    expect(planPullServices(run, 'svc', [moveOf('app'), moveOf('worker')], nodes('n1'))).toEqual([
       {
         name: 'svc-updater-pull-20261125t093536z-svc',
         image: newImage,
@@ -34,7 +34,7 @@ describe('createPullServices', () => {
   });
 
   const limited = { constraints: ['node.labels.disk==ssd'] };
-  it.each<[what: string, moves: Parameters<typeof buildPullServices>[2], pulls: string[]]>([
+  it.each<[what: string, moves: Parameters<typeof planPullServices>[2], pulls: string[]]>([
     ['one image, one choice of nodes', [moveOf('app'), worker({})], ['svc:v1.5.0 on n1 n2']],
     ['a worker at 0 may be scaled up', [worker({ replicas: 0 })], ['svc:v1.5.0 on n1 n2']],
     ['another choice', [moveOf('app'), worker(limited)], ['svc:v1.5.0 on n1 n2', 'svc:v1.5.0 on n2']],
@@ -57,7 +57,7 @@ describe('createPullServices', () => {
         nodeWith('n5', { availability: 'pause' }),
       ],
     ];
-    const made = buildPullServices(run, 'svc', moves, there);
+    const made = planPullServices(run, 'svc', moves, there);
     expect(
       made.map(
         ({ image, nodes: on }) =>
@@ -70,14 +70,14 @@ describe('createPullServices', () => {
   it('creates a valid Swarm name for every stack name', () => {
     const moves = [moveOf('app'), worker(limited)];
     for (const stack of ['s', 'My_Stack', 'a'.repeat(63), `${'a'.repeat(23)}_b`, `${'a'.repeat(20)}--__b`]) {
-      for (const { name } of buildPullServices(run, stack, moves, []))
+      for (const { name } of planPullServices(run, stack, moves, []))
         expect(name).toMatch(/^(?=.{1,63}$)[a-zA-Z0-9](?:[-_]*[A-Za-z0-9]+)*$/);
     }
   });
 });
 
 describe('summarizePullState', () => {
-  const [service] = buildPullServices(run, 'svc', [moveOf('app')], nodes('n1'));
+  const [service] = planPullServices(run, 'svc', [moveOf('app')], nodes('n1'));
   const state = (word: TaskWord | null, now: SwarmNode[] = nodes('n1')): string => {
     if (!service) throw new Error('there is none');
     const { done, failed, waiting } = summarizePullState(service, word === null ? [] : tasksOf(word), now);

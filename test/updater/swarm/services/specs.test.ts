@@ -6,10 +6,10 @@ import {
   classifySpecImage,
   describeOverriddenUpdateConfig,
   hasOverlappingTasks,
-  hasTaskLimitPerNode,
   isActiveNode,
   isEligibleNode,
   isEquivalentJson,
+  isLimitedToOneTaskPerNode,
   isStoppedSpec,
   type MutableSpecValues,
   mutableSpecValuesOf,
@@ -210,7 +210,7 @@ describe('update settings of a service', () => {
     [{}, false],
     [{ ports: hostPort }, true],
     [{ maxReplicas: 1 }, true],
-  ])('takesOneTask %j: %s', (parts, one) => expect(hasTaskLimitPerNode(specWith(parts))).toBe(one));
+  ])('takesOneTask %j: %s', (parts, one) => expect(isLimitedToOneTaskPerNode(specWith(parts))).toBe(one));
 
   it.each<[Parts, boolean]>([
     [{ replicas: 2 }, true],

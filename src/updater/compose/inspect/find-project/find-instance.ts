@@ -14,12 +14,12 @@ import { requireEngine } from '../../../run/environment/require-engine.ts';
 import type { UpdateOptions } from '../../../run/options/update-options.ts';
 import type { RunContext } from '../../../run/run-context.ts';
 import { isRunUnfinished, type JournalData, readJournals } from '../../../run/state/journal.ts';
-import { createHostInspector } from './host-inspector.ts';
+import { createHostDirectoryInspector } from './host-directory-inspector.ts';
 import {
-  groupKnownProjects,
-  type KnownProject,
+  groupContainersByProject,
   listComposeContainers,
   type ProjectLocation,
+  type ProjectSummary,
 } from './labeled-project.ts';
 import { journalDirectoriesOf, journaledProjectOf, locateProject } from './locate-project.ts';
 import {
@@ -63,12 +63,15 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   const isGone = options.container !== null && told === null;
   const known = isGone
     ? [await projectOf(own, paths, options)]
-    : groupKnownProjects(told ? [told] : composed);
-  const place = await locateProject(known, paths, options, createHostInspector(engine, own.imageId)).catch(
-    async (error) => {
-      throw await explainMissingProject(engine, error);
-    },
-  );
+    : groupContainersByProject(told ? [told] : composed);
+  const place = await locateProject(
+    known,
+    paths,
+    options,
+    createHostDirectoryInspector(engine, own.imageId),
+  ).catch(async (error) => {
+    throw await explainMissingProject(engine, error);
+  });
   const { cli, compose } = programs;
   const { name: project, directory } = place;
   log.info(
@@ -120,7 +123,7 @@ export function requireNoUnrelatedContainers(
  * had replaced the container, its journal contains the project.
  * @throws UpdateError no-app if there is no such journal
  */
-async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {
+async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<ProjectSummary> {
   const journals = await readJournals(journalDirectoriesOf(paths, options));
   const ours = journals.find(({ containerId }) => containerId === own.id);
   if (ours) return journaledProjectOf(ours);

@@ -10,7 +10,7 @@ import type { Container, ListedContainer } from '../../../../engine/objects/cont
 import { composeLabels } from '../../../../engine/objects/labels.ts';
 
 /** A compose project as described by the labels of its containers. */
-export interface KnownProject {
+export interface ProjectSummary {
   name: string;
   /** Host path of the project directory. */
   directory: string;
@@ -48,8 +48,8 @@ export async function listComposeContainers(engine: Engine): Promise<ListedConta
  * Groups containers into projects by name and directory.
  * @param composed - the containers of all projects
  */
-export function groupKnownProjects(composed: readonly ListedContainer[]): KnownProject[] {
-  const rows = new Map<string, KnownProject>();
+export function groupContainersByProject(composed: readonly ListedContainer[]): ProjectSummary[] {
+  const rows = new Map<string, ProjectSummary>();
   for (const { labels } of composed) {
     const { project, directory: from, service: of } = composeLabels;
     const [name = '', directory = '', service = ''] = [project, from, of].map((label) => labels[label]);

@@ -9,16 +9,16 @@ import {
   addProjectDirectoryAlias,
   type DirectoryMatch,
   findMountAdvice,
-  type HostInspector,
+  type HostDirectoryInspector,
   hasComposeFileHere,
-} from './host-inspector.ts';
-import type { KnownProject, ProjectLocation } from './labeled-project.ts';
+} from './host-directory-inspector.ts';
+import type { ProjectLocation, ProjectSummary } from './labeled-project.ts';
 
 interface Search {
-  projects: readonly KnownProject[];
+  projects: readonly ProjectSummary[];
   paths: HostPaths;
   options: UpdateOptions;
-  look: HostInspector;
+  look: HostDirectoryInspector;
   /** Directory of `--dir`; without the option, all mounted directories that contain a compose file. */
   candidates: readonly string[];
 }
@@ -29,10 +29,10 @@ interface Search {
  * @throws UpdateError not-mounted, several-projects, not-compose
  */
 export async function locateProject(
-  known: readonly KnownProject[],
+  known: readonly ProjectSummary[],
   paths: HostPaths,
   options: UpdateOptions,
-  look: HostInspector,
+  look: HostDirectoryInspector,
 ): Promise<ProjectLocation> {
   const pending = (await readJournals(journalDirectoriesOf(paths, options))).filter(isRunUnfinished);
   const projects = withHalfReplaced(known, pending.map(journaledProjectOf));
@@ -61,12 +61,15 @@ export async function locateProject(
  * Advises mounting a project directory that was moved, or whose labeled path exists only inside the container that
  * started the project. Null unless exactly one project matches.
  */
-async function findMovedMountAdvice(unseen: readonly KnownProject[], search: Search): Promise<string | null> {
+async function findMovedMountAdvice(
+  unseen: readonly ProjectSummary[],
+  search: Search,
+): Promise<string | null> {
   const { candidates, paths, look } = search;
   const [here = '', ...more] = candidates;
   const host = paths.toHost(here);
   if (host === null || more.length > 0) return null;
-  const moved: KnownProject[] = [];
+  const moved: ProjectSummary[] = [];
   for (const each of unseen) {
     const name = basename(each.files[0] ?? '');
     if ((await isFile(join(here, name))) && !(await look.hasComposeFile(each.directory, [name])))
@@ -76,7 +79,7 @@ async function findMovedMountAdvice(unseen: readonly KnownProject[], search: Sea
   return only && others.length === 0 ? underItsPath(host, only) : null;
 }
 
-const underItsPath = (host: string, { name, directory }: KnownProject): string =>
+const underItsPath = (host: string, { name, directory }: ProjectSummary): string =>
   `If ${host} is the directory of project ${name}, also mount it at the path that compose used. ${formatMountAdvice(host, directory)}`;
 
 /**
@@ -114,17 +117,18 @@ function byDirectory(
 export const journalDirectoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
   dir ? [dir] : paths.destinations;
 
-export const journaledProjectOf = ({ project, services }: JournalData): KnownProject => ({
+export const journaledProjectOf = ({ project, services }: JournalData): ProjectSummary => ({
   ...project,
   services: new Set(services),
 });
 
 /** Adds the projects and services of interrupted updates, whose containers may be missing. */
 function withHalfReplaced(
-  projects: readonly KnownProject[],
-  pending: readonly KnownProject[],
-): KnownProject[] {
-  const isSame = (a: KnownProject) => (b: KnownProject) => a.name === b.name && a.directory === b.directory;
+  projects: readonly ProjectSummary[],
+  pending: readonly ProjectSummary[],
+): ProjectSummary[] {
+  const isSame = (a: ProjectSummary) => (b: ProjectSummary) =>
+    a.name === b.name && a.directory === b.directory;
   for (const row of projects) {
     for (const service of pending.find(isSame(row))?.services ?? []) row.services.add(service);
   }
@@ -173,8 +177,8 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
 function findLikeliestProject(
   name: string,
   { projects, paths, options: { app }, candidates }: Search,
-): KnownProject | undefined {
-  const rank = ({ directory, services }: KnownProject) => {
+): ProjectSummary | undefined {
+  const rank = ({ directory, services }: ProjectSummary) => {
     const here = paths.fromHost(directory);
     const mounted = here === null ? 0 : candidates.includes(here) ? 4 : 2;
     return mounted + (services.has(app) ? 1 : 0);
@@ -192,10 +196,10 @@ function findLikeliestProject(
 
 /** Creates the error for a mounted directory that does not belong to the project. */
 function createWrongDirectoryError(
-  row: KnownProject,
+  row: ProjectSummary,
   host: string,
   likeness: DirectoryMatch,
-  projects: readonly KnownProject[],
+  projects: readonly ProjectSummary[],
 ): UpdateError {
   const { name, directory } = row;
   const owner = projects.find((project) => project.directory === host);
@@ -211,7 +215,7 @@ function createWrongDirectoryError(
   });
 }
 
-function noMatch(directories: readonly string[], projects: readonly KnownProject[]): UpdateError {
+function noMatch(directories: readonly string[], projects: readonly ProjectSummary[]): UpdateError {
   if (directories.length === 0) {
     const [only, ...others] = projects;
     const advice = only && others.length === 0 ? { advice: formatSamePathMountAdvice(only.directory) } : {};
@@ -229,16 +233,16 @@ function noMatch(directories: readonly string[], projects: readonly KnownProject
   return new UpdateError('not-compose', message, outside.length > 0 ? { advice } : {});
 }
 
-const several = (projects: readonly KnownProject[], options?: { advice: string }): UpdateError =>
+const several = (projects: readonly ProjectSummary[], options?: { advice: string }): UpdateError =>
   new UpdateError(
     'several-projects',
     `several projects match: ${projects.map(describe).join(', ')}`,
     options,
   );
 
-const describe = ({ name, directory }: KnownProject): string => `${name} (${directory})`;
+const describe = ({ name, directory }: ProjectSummary): string => `${name} (${directory})`;
 
-const list = (projects: readonly KnownProject[]): string =>
+const list = (projects: readonly ProjectSummary[]): string =>
   projects.length > 0
     ? `projects on this engine: ${projects.map(describe).join(', ')}`
     : 'this engine has no compose projects';

@@ -18,7 +18,7 @@ import { linkAllHostPaths, linkHostPath } from '../../../../core/mounts/link-pat
 import type { Compose, ComposeModel, ComposeProject } from '../../../../engine/cli/compose.ts';
 import type { Container } from '../../../../engine/objects/container.ts';
 import { deferRejection } from '../../../run/defer-rejection.ts';
-import { buildContainerMaskRules, buildModelMaskRules } from '../../../run/log/mask-rules.ts';
+import { createContainerMaskRules, createModelMaskRules } from '../../../run/log/mask-rules.ts';
 import type { Log } from '../../../run/log/run-log.ts';
 import { clusterModeComposeFileName, composeFileName } from '../installation.ts';
 import { addLinkedFiles, readEnvFiles } from './add-linked-files.ts';
@@ -39,7 +39,7 @@ export async function readProject(
 ): Promise<{ files: ProjectFiles; model: ComposeModel }> {
   const { project } = compose;
   const { containers, services } = about;
-  log.addMaskRules(() => buildContainerMaskRules(containers));
+  log.addMaskRules(() => createContainerMaskRules(containers));
   log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
   const learn = (files: ProjectFiles) => maskFileSecrets(log, files, (path) => paths.fromHost(path));
   // Compose runs while the files are read. A mistake found in the files takes precedence over the error that it causes
@@ -57,7 +57,7 @@ export async function readProject(
     checkEnv(null);
     throw error;
   });
-  log.addMaskRules(() => buildModelMaskRules(model));
+  log.addMaskRules(() => createModelMaskRules(model));
   checkEnv(model);
   return { files, model };
 }

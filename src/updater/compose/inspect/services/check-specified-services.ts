@@ -7,7 +7,7 @@ import { type Container, serviceOf } from '../../../../engine/objects/container.
 import { joinWithAnd } from '../../../run/log/format-values.ts';
 import type { UpdateOptions } from '../../../run/options/update-options.ts';
 import {
-  describeRelation,
+  explainRelatedService,
   explainUnrelatedService,
   formatReferenceWithoutDigest,
   formatRepeatedOption,
@@ -54,7 +54,7 @@ export function checkSpecifiedServices(
   const bound = images.flatMap((each) => {
     // The compose file of a generated installation is complete, so no service can have been forgotten.
     const isAsked = kind !== 'generated' && running.includes(each.name) && !moves(each.name);
-    const bond = isAsked ? describeRelation(app, each) : null;
+    const bond = isAsked ? explainRelatedService(app, each) : null;
     return bond === null ? [] : [{ each, bond }];
   });
   const isLeft = (name: string) => exclude.includes(name) || exclude.includes(excludeAllWildcard);
@@ -62,7 +62,9 @@ export function checkSpecifiedServices(
   const isOfApp = (each: Container) => {
     const reference = parseImageReference(each.imageReference);
     const image = reference && { name: serviceOf(each), reference, pin: null };
-    return workers.includes(serviceOf(each)) || (image !== null && describeRelation(app, image) !== null);
+    return (
+      workers.includes(serviceOf(each)) || (image !== null && explainRelatedService(app, image) !== null)
+    );
   };
   const lost = orphans.filter((each) => !isLeft(serviceOf(each)) && isOfApp(each));
   if (lost.length > 0) throw unlistedContainers(app, lost);

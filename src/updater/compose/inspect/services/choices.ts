@@ -1,5 +1,9 @@
 import { isDatabaseImage } from '../../../../core/compose/pins/image-reference.ts';
-import { describeRelation, formatReferenceWithoutDigest, type ServiceImage } from './related-services.ts';
+import {
+  explainRelatedService,
+  formatReferenceWithoutDigest,
+  type ServiceImage,
+} from './related-services.ts';
 
 /** A service that has containers. */
 interface RunningService extends ServiceImage {
@@ -23,7 +27,7 @@ export function serviceChoicesOf(running: readonly RunningService[]): ServiceCho
     .filter(({ reference }) => !isDatabaseImage(reference))
     .toSorted((a, b) => a.name.localeCompare(b.name));
   const belonging = (app: RunningService) =>
-    able.filter((each) => each !== app && describeRelation(app, each) !== null);
+    able.filter((each) => each !== app && explainRelatedService(app, each) !== null);
   return able
     .map((app) => ({ app, workers: belonging(app) }))
     .filter(({ app, workers }) => app.isReachable || !workers.some(({ isReachable: isReached }) => isReached))

@@ -14,7 +14,7 @@ interface MigrationSearchInput extends Pick<Installation, 'files' | 'exclude' | 
  * A service is updated too if it was specified, if it shares the pin of an updated service, or if it has no containers
  * and uses the image of an updated service.
  */
-export function findMigrations(facts: MigrationSearchInput): string[] {
+export function findMigrationServices(facts: MigrationSearchInput): string[] {
   const { files, exclude, containers, moved, followers } = facts;
   const { services } = facts.model;
   const pins = moved.flatMap((name) => findUsablePin(files, name) ?? []);
@@ -32,8 +32,8 @@ export function findMigrations(facts: MigrationSearchInput): string[] {
   );
 }
 
-export const migrationsOf = (installation: Installation, model = installation.model): string[] =>
-  findMigrations({
+export const migrationServicesOf = (installation: Installation, model = installation.model): string[] =>
+  findMigrationServices({
     ...installation,
     model,
     moved: updatedServicesOf(installation).map(({ name }) => name),

@@ -42,7 +42,7 @@ export function serviceImagesOf(files: ProjectFiles, { services }: ComposeModel)
 }
 
 /** Describes why a service belongs with the app. Null for unrelated services and for all databases. */
-export function describeRelation(app: ServiceImage, other: ServiceImage): string | null {
+export function explainRelatedService(app: ServiceImage, other: ServiceImage): string | null {
   if (isDatabaseImage(other.reference)) return null;
   const { repository } = app.reference;
   if (isSameRepository(app.reference, other.reference)) return `same repository: ${repository}`;

@@ -11,7 +11,7 @@ import {
   unreplacedContainersOf,
   updatedServicesOf,
 } from '../../inspect/installation.ts';
-import { findMajorChangeWarnings } from '../../inspect/services/major-changes.ts';
+import { findImageMajorVersionWarnings } from '../../inspect/services/image-major-versions.ts';
 import type { ExpectedModelChanges } from '../../verify-edit/compare-models.ts';
 
 /** Services, networks and volumes as the release's files define them. */
@@ -63,7 +63,7 @@ export const unreplacedServicesOf = (installation: Installation): string[] =>
 function findSharedChanges(installation: Installation, { model, hashedNetworks }: ReleaseDefinitions) {
   // The warning recommends `up` only if this is safe, and only for networks with a hash in their label, because compose
   // recreates other networks only after `down`, which also detaches anonymous volumes.
-  const isSafe = findMajorChangeWarnings(unreplacedContainersOf(installation), model).size === 0;
+  const isSafe = findImageMajorVersionWarnings(unreplacedContainersOf(installation), model).size === 0;
   const hint = (name: string) =>
     isSafe && hashedNetworks.has(name)
       ? `. To recreate it, run ${formatUpCommand(installation.project)}`

@@ -9,9 +9,9 @@ import {
   replacedServicesOf,
   unreplacedContainersOf,
 } from '../../inspect/installation.ts';
-import { findMajorChangeWarnings } from '../../inspect/services/major-changes.ts';
-import { migrationsOf } from '../../inspect/services/migrations.ts';
-import { compareComposeModels, requireExpectedChanges } from '../../verify-edit/compare-models.ts';
+import { findImageMajorVersionWarnings } from '../../inspect/services/image-major-versions.ts';
+import { migrationServicesOf } from '../../inspect/services/migrations.ts';
+import { compareComposeModels, requireExpectedModelChanges } from '../../verify-edit/compare-models.ts';
 import { findMissingDependencies } from '../new-services.ts';
 import { findMajorVersionWarnings } from '../plan-update.ts';
 import type { PreparedPlan, ProjectUpdatePlan } from '../prepared-plan.ts';
@@ -48,10 +48,10 @@ export function createPreparedPlan(whole: ProjectUpdatePlan, proposal: Proposal)
   const ending = needed.filter((name) =>
     Object.values(model.services).flatMap(completionDependenciesOf).includes(name),
   );
-  const migrations = [...new Set([...migrationsOf(installation, model), ...ending])];
+  const migrations = [...new Set([...migrationServicesOf(installation, model), ...ending])];
   const added = needed.filter((name) => !migrations.includes(name));
   const own = [...replacedServicesOf(installation).map(({ name }) => name), ...migrations, ...added];
-  const dumpFirst = findMajorChangeWarnings(unreplacedContainersOf(installation), model);
+  const dumpFirst = findImageMajorVersionWarnings(unreplacedContainersOf(installation), model);
   const others = (names: readonly string[]) =>
     names.filter((name) => !own.includes(name) && !dumpFirst.has(name));
   return {
@@ -88,7 +88,7 @@ function checkModelChanges(
   if (installation.kind === 'generated') {
     return { alsoMoved, warnings: checkReleaseDefinitions(installation, definitions, expected, updates) };
   }
-  requireExpectedChanges(proof, expected);
+  requireExpectedModelChanges(proof, expected);
   return { alsoMoved, warnings: [] };
 }
 

@@ -1,4 +1,4 @@
-import { jsonLabelOf, parseJsonCommand } from '../../../../core/names/product.ts';
+import { parseJsonCommand, releaseJsonLabelOf } from '../../../../core/names/product.ts';
 import { compareSharedVersionNumbers } from '../../../../core/release/compare-versions.ts';
 import { parsePinTag, parseVersionLabel } from '../../../../core/release/pin-tag.ts';
 import { releaseSettingsSchema } from '../../../../core/release/release-settings.ts';
@@ -19,7 +19,7 @@ export function parseReleaseLabel<K extends keyof typeof readers>(
   image: Image | undefined,
   kind: K,
 ): ReturnType<(typeof readers)[K]> | null {
-  const text = image?.labels[jsonLabelOf(installation.product, kind)];
+  const text = image?.labels[releaseJsonLabelOf(installation.product, kind)];
   const version = parseVersionLabel(image?.labels[versionLabel]);
   const tag = parsePinTag(app.tag);
   const differs =
@@ -38,8 +38,8 @@ export const findReleaseCommand = (
   kind: 'ready' | 'preflight',
 ) => parseReleaseLabel(plan, image, kind) ?? plan.installation.product[kind] ?? null;
 
-export const findReleaseLabelWarnings = (plan: ProjectUpdatePlan, image: Image | undefined): string[] =>
+export const findMalformedLabelWarnings = (plan: ProjectUpdatePlan, image: Image | undefined): string[] =>
   (['ready', 'preflight', 'settings'] as const)
     .filter((kind) => parseReleaseLabel(plan, image, kind) === undefined)
-    .map((kind) => jsonLabelOf(plan.installation.product, kind))
+    .map((kind) => releaseJsonLabelOf(plan.installation.product, kind))
     .map((label) => `the label ${label} on ${plan.app.to} is malformed, so it is ignored`);

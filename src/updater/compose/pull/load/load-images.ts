@@ -14,7 +14,7 @@ import { ociLayoutAnnotations } from '../../../../engine/objects/labels.ts';
 import { classifyPullFailure } from '../../../../engine/registry/classify-pull-failure.ts';
 import { blobEntryNameOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
 import { awaitWithHeartbeat } from '../../../run/log/heartbeat.ts';
-import { type ExpectedDigests, requireReleaseArchive } from '../../../run/release/expected-digests.ts';
+import { type ExpectedDigests, requireOpenReleaseArchive } from '../../../run/release/expected-digests.ts';
 import type { EngineContext } from '../../../run/run-context.ts';
 import type { PullLog } from '../pull-images.ts';
 import { findVerifiedDigests } from '../require-verified.ts';
@@ -50,7 +50,7 @@ export async function loadImagesFromArchive(
   loading: Loading,
 ): Promise<ReadonlySet<string>> {
   const { from, expected, platform } = loading;
-  const archive = await requireReleaseArchive(from);
+  const archive = await requireOpenReleaseArchive(from);
   try {
     const images = new Map<string, ArchivedImage>();
     try {

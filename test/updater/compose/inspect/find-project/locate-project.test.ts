@@ -6,11 +6,11 @@ import { HostPaths } from '../../../../../src/core/mounts/host-paths.ts';
 import { composeLabels } from '../../../../../src/engine/objects/labels.ts';
 import type {
   DirectoryMatch,
-  HostInspector,
-} from '../../../../../src/updater/compose/inspect/find-project/host-inspector.ts';
+  HostDirectoryInspector,
+} from '../../../../../src/updater/compose/inspect/find-project/host-directory-inspector.ts';
 import {
-  groupKnownProjects,
-  type KnownProject,
+  groupContainersByProject,
+  type ProjectSummary,
 } from '../../../../../src/updater/compose/inspect/find-project/labeled-project.ts';
 import { locateProject } from '../../../../../src/updater/compose/inspect/find-project/locate-project.ts';
 import { Journal, type JournalData } from '../../../../../src/updater/run/state/journal.ts';
@@ -36,7 +36,7 @@ const hostPaths = (mounts: Mounts): HostPaths =>
     })),
   );
 
-const known = (name: string, directory: string, ...services: string[]): KnownProject => ({
+const known = (name: string, directory: string, ...services: string[]): ProjectSummary => ({
   name,
   directory,
   services: new Set(services),
@@ -46,21 +46,21 @@ const svc = known('svc', '/opt/svc', 'app', 'worker', 'db');
 const blog = known('blog', '/opt/blog', 'web', 'db');
 
 /** A host on which two paths are always the same directory, and where no other program has mounts. */
-const plain: HostInspector = {
+const plain: HostDirectoryInspector = {
   compare: async () => 'same',
   hasComposeFile: async () => false,
   listMounts: async () => [],
 };
 
 /** Locates the project with these files; every mount is a directory. */
-const locate = (mounts: Mounts, files: string[], projects: KnownProject[], ...argv: string[]) =>
+const locate = (mounts: Mounts, files: string[], projects: ProjectSummary[], ...argv: string[]) =>
   locateOn(plain, mounts, files, projects, ...argv);
 
 async function locateOn(
-  look: HostInspector,
+  look: HostDirectoryInspector,
   mounts: Mounts,
   files: string[],
-  projects: KnownProject[],
+  projects: ProjectSummary[],
   ...argv: string[]
 ) {
   for (const name of Object.keys(mounts)) await mkdir(join(root, name), { recursive: true });
@@ -81,7 +81,7 @@ const one = { compose: '/opt/svc' };
 const engineHas = 'projects on this engine: svc (/opt/svc), blog (/opt/blog)';
 
 describe('locateProject by the mounted directory', () => {
-  it.each<[string, Mounts, string[], KnownProject[], string[], ReturnType<typeof at>]>([
+  it.each<[string, Mounts, string[], ProjectSummary[], string[], ReturnType<typeof at>]>([
     [
       'the one that holds a compose file',
       { compose: '/opt/svc', data: '/opt/blog' },
@@ -118,7 +118,7 @@ describe('locateProject by the mounted directory', () => {
     expect((await locate(mounts, files, projects, ...argv)).found).toEqual(expected);
   });
 
-  it.each<[string, Mounts, string[], KnownProject[], ReturnType<typeof refusal>]>([
+  it.each<[string, Mounts, string[], ProjectSummary[], ReturnType<typeof refusal>]>([
     [
       'several with the app',
       { a: '/opt/svc', b: '/opt/two' },
@@ -234,7 +234,7 @@ describe('locateProject by --project', () => {
 });
 
 describe('locateProject by --project, in a directory that is not in the labels', () => {
-  it.each<[string, DirectoryMatch, KnownProject[], string, string]>([
+  it.each<[string, DirectoryMatch, ProjectSummary[], string, string]>([
     [
       "is another project's",
       'another',
@@ -268,7 +268,7 @@ describe('locateProject by --project, in a directory that is not in the labels',
 describe('locateProject without --project, in a directory that is not in the labels', () => {
   const advice =
     'If /srv/new is the directory of project svc, also mount it at the path that compose used. Add -v /srv/new:/opt/svc to the docker run command.';
-  it.each<[string, string[], string[], KnownProject[], unknown]>([
+  it.each<[string, string[], string[], ProjectSummary[], unknown]>([
     ['was moved', ['new/compose.yaml'], [], [svc, blog], advice],
     ['still exists', ['new/compose.yaml'], ['/opt/svc'], [svc], expect.not.stringContaining('-v /srv/new')],
     ['has another file', ['new/compose.yml'], [], [svc], expect.not.stringContaining('-v /srv/new')],
@@ -297,7 +297,10 @@ describe('locateProject for a project that another program started', () => {
     destination: '/data',
   };
   const bind = { ...portainer, volume: '', source: '/srv/stacks' };
-  const host = (mounts: (typeof portainer)[], likeness: DirectoryMatch = 'nothing'): HostInspector => ({
+  const host = (
+    mounts: (typeof portainer)[],
+    likeness: DirectoryMatch = 'nothing',
+  ): HostDirectoryInspector => ({
     compare: async () => likeness,
     hasComposeFile: async (path) => path === `${portainer.source}/compose/7`,
     listMounts: async () => mounts,
@@ -401,7 +404,7 @@ it('groupKnownProjects returns each directory of each project, with its services
     row('svc', '/opt/svc', 'db'),
     row('tools', '/opt/svc', 'cron'),
   ];
-  expect(groupKnownProjects(rows)).toEqual([
+  expect(groupContainersByProject(rows)).toEqual([
     known('svc', '/opt/svc', 'app', 'db'),
     known('svc', '/srv/svc', 'app'),
     known('tools', '/opt/svc', 'cron'),

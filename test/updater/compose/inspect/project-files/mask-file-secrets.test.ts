@@ -8,8 +8,8 @@ import { readTextFile } from '../../../../../src/core/files/text-file.ts';
 import { addLinkedFiles } from '../../../../../src/updater/compose/inspect/project-files/add-linked-files.ts';
 import { maskFileSecrets } from '../../../../../src/updater/compose/inspect/project-files/mask-file-secrets.ts';
 import {
-  buildContainerMaskRules,
-  buildModelMaskRules,
+  createContainerMaskRules,
+  createModelMaskRules,
 } from '../../../../../src/updater/run/log/mask-rules.ts';
 import { Log } from '../../../../../src/updater/run/log/run-log.ts';
 import { container } from '../../../../build.ts';
@@ -185,7 +185,7 @@ describe('the log', () => {
       'host = mail.example.org, /run/secrets/token, --quiet, entrypoint:, listed-as-a-service',
     ];
     const log = logOf();
-    log.log.addMaskRules(() => buildContainerMaskRules([container('app-1')]));
+    log.log.addMaskRules(() => createContainerMaskRules([container('app-1')]));
     log.log.addMaskRules(() => ({ secrets: [{ key: 'MODE_KEY', value: 'recreate' }] }));
     const lines = await logged(await files(), said, log);
     expect(lines.filter((_, index) => index % 2 === 0)).toEqual(said.map((text) => `it said: ${text}`));
@@ -203,9 +203,9 @@ describe('the log', () => {
   it('masks values of containers, of the compose model, and of rules that are added later', async () => {
     const { log, lines } = logOf();
     const env = new Map([['NOTE', 'set-by-a-shell']]);
-    log.addMaskRules(() => buildContainerMaskRules([container('app-1', { env })]));
+    log.addMaskRules(() => createContainerMaskRules([container('app-1', { env })]));
     log.addMaskRules(() =>
-      buildModelMaskRules({
+      createModelMaskRules({
         name: 'svc',
         services: { app: { environment: { NEW: 'pa$$word-ahead', NONE: null } } },
         configs: { c: { content: 'key: of-the-model' } },

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { expect, it } from 'vitest';
-import { migrationsOf } from '../../../../../src/updater/compose/inspect/services/migrations.ts';
+import { migrationServicesOf } from '../../../../../src/updater/compose/inspect/services/migrations.ts';
 import { container } from '../../../../build.ts';
 import { composeText, installed, modelOf, projectFiles } from '../../../../build-plan.ts';
 
@@ -24,7 +24,7 @@ function found(
   const followers = follower === undefined ? {} : { [follower]: [container(`${follower}-1`)] };
   const from = installed(files, { model, followers });
   const containers = [...from.containers, ...has.map((name) => container(`${name}-1`))];
-  return migrationsOf({ ...from, exclude, containers });
+  return migrationServicesOf({ ...from, exclude, containers });
 }
 
 interface Case {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createProduct } from '../../../../../src/core/names/product.ts';
 import {
+  findMalformedLabelWarnings,
   findReleaseCommand,
-  findReleaseLabelWarnings,
 } from '../../../../../src/updater/compose/plan/release/release-label.ts';
 import { image } from '../../../../build.ts';
 import { composeText, imageOf, installed, planTo } from '../../../../build-plan.ts';
@@ -25,7 +25,7 @@ describe('releaseCommand', () => {
   ])('returns the command of the label %.30s instead of the record', (label, expected) => {
     expect(findReleaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(expected);
     expect(findReleaseCommand(plan(ofRecord), labelled(label), 'preflight')).toBeNull();
-    expect(findReleaseLabelWarnings(plan(), labelled(label))).toEqual([]);
+    expect(findMalformedLabelWarnings(plan(), labelled(label))).toEqual([]);
   });
 
   it.each(['/bin/check', '', '"/bin/check"', '[]', '[1]', '{}', words(65), words(1, 4_097), '["a\\u0000"]'])(
@@ -33,7 +33,7 @@ describe('releaseCommand', () => {
     (label) => {
       expect(findReleaseCommand(plan(), labelled(label), 'ready')).toBeNull();
       expect(findReleaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(ofRecord.ready);
-      expect(findReleaseLabelWarnings(plan(), labelled(label))).toEqual([
+      expect(findMalformedLabelWarnings(plan(), labelled(label))).toEqual([
         'the label svc.ready on acme/svc:v1.1.0 is malformed, so it is ignored',
       ]);
     },
@@ -41,7 +41,7 @@ describe('releaseCommand', () => {
 
   it('ignores the label of another product without a warning', () => {
     expect(findReleaseCommand(plan(), labelled('["/bin/check"]', '9.9.9'), 'ready')).toBeNull();
-    expect(findReleaseLabelWarnings(plan(), labelled('[]', '9.9.9'))).toEqual([]);
+    expect(findMalformedLabelWarnings(plan(), labelled('[]', '9.9.9'))).toEqual([]);
   });
 
   it('returns the command of the record if there is no label', () => {

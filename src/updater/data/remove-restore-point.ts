@@ -7,16 +7,16 @@ import {
   readRestorePointRecord,
   removeRestorePointDirectory,
 } from './restore-point.ts';
-import { removeRetainedImages } from './retain-images.ts';
+import { stopRetainingImages } from './retain-images.ts';
 
 type Owner = Parameters<typeof findRestorePoints>[1];
 
 /** Removes a restore point, and the tags and containers that protect its images. */
-export async function discardRestorePoint(
+export async function removeRestorePoint(
   { engine, project }: DataContext,
   place: RestorePointLocation,
 ): Promise<void> {
-  await removeRetainedImages(engine, project, place);
+  await stopRetainingImages(engine, project, place);
   await removeRestorePointDirectory(place);
 }
 
@@ -27,7 +27,7 @@ interface DiscardResult {
 }
 
 /** Removes the project's restore points, except any with an unreadable record, which may belong to another project. */
-export async function discardRestorePoints(
+export async function removeProjectRestorePoints(
   doors: DataContext,
   directory: string,
   project: Owner,
@@ -39,7 +39,7 @@ export async function discardRestorePoints(
     if (which.onlyUsed && !(await isUsedRestorePoint(place))) continue;
     try {
       const point = await readRestorePointRecord(place);
-      await discardRestorePoint(doors, place);
+      await removeRestorePoint(doors, place);
       doors.log.info(
         point === null
           ? `removed an empty restore point: ${place.directory}`

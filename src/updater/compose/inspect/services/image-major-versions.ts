@@ -8,7 +8,7 @@ import { type Container, serviceOf } from '../../../../engine/objects/container.
  * to read the existing data. A warning contains no command, because any command that recreates the service may lose
  * access to the data.
  */
-export function findMajorChangeWarnings(
+export function findImageMajorVersionWarnings(
   containers: readonly Container[],
   { services }: Pick<ComposeModel, 'services'>,
 ): ReadonlyMap<string, string> {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { StorageMount } from '../../../../../src/engine/objects/container.ts';
-import { findMajorChangeWarnings } from '../../../../../src/updater/compose/inspect/services/major-changes.ts';
+import { findImageMajorVersionWarnings } from '../../../../../src/updater/compose/inspect/services/image-major-versions.ts';
 import { container } from '../../../../build.ts';
 
 const volume = (destination: string, writable = true): StorageMount => ({
@@ -32,7 +32,7 @@ it.each<[string, string, string, StorageMount[], boolean]>([
   ['a year', 'acme/wiki:2025.1', 'acme/wiki:2026.1', [volume('/data')], false],
 ])('checks for a major version change of %s', (_, from, to, storage, isNamed) => {
   const containers = [container('db-1', { imageReference: from, storage })];
-  const found = findMajorChangeWarnings(containers, { services: { db: { image: to } } });
+  const found = findImageMajorVersionWarnings(containers, { services: { db: { image: to } } });
   expect([...found.keys()]).toEqual(isNamed ? ['db'] : []);
   if (isNamed)
     expect(found.get('db')).toContain(`change db from ${from} to ${to}, a different major version`);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
-  emptyPublisherNotice,
+  evaluateChannelFile,
   excludeVersions,
   findRecallReason,
-  publisherNoticeOf,
-} from '../../../src/server/available-update/publisher-notice.ts';
+  noChannelFileEffects,
+} from '../../../src/server/available-update/channel-file-effects.ts';
 import type { StagedRollout } from '../../../src/server/store/stored-entries.ts';
 import { channelFile, recallsOf } from '../../feed/channel-copies.ts';
 
@@ -13,7 +13,7 @@ const rollout = { version: 'v1.5.0', percent: 10 };
 /** These instances get v1.5.0 when its rollout reaches 3.97 % and 29.38 %. */
 const early: StagedRollout = { instance: 'instance-1', asked: null };
 const late: StagedRollout = { instance: 'instance-4', asked: null };
-type Facts = Parameters<typeof publisherNoticeOf>[1];
+type Facts = Parameters<typeof evaluateChannelFile>[1];
 const facts: Facts = {
   version: 'v1.4.2',
   rollout: late,
@@ -70,8 +70,8 @@ describe('the notice of the publisher', () => {
     ],
     ['cannot hold a release back without a signature', { rollout }, { isSigned: false }, {}],
   ])('%s', (_, file, change, expected) => {
-    expect(publisherNoticeOf(channelFile(file), { ...facts, ...change })).toEqual({
-      ...emptyPublisherNotice,
+    expect(evaluateChannelFile(channelFile(file), { ...facts, ...change })).toEqual({
+      ...noChannelFileEffects,
       ...expected,
     });
   });

@@ -12,7 +12,7 @@ import { createClientRequest } from '../../../engine/http/request.ts';
 import { type Json, parseJsonOrNull } from '../../../engine/objects/json.ts';
 
 /** A recorded request that would have changed something. */
-export interface RecordedWrite {
+export interface RecordedEngineWrite {
   method: string;
   /** Path without the API version and the query. */
   path: string;
@@ -24,11 +24,11 @@ export interface RecordedWrite {
   body: Json | null;
 }
 
-export interface WriteRecorder {
+export interface EngineWriteRecorder {
   /** Value for `--host`, such as `unix:///tmp/…`. */
   host: string;
   /** Recorded requests in order of arrival. */
-  writes: readonly RecordedWrite[];
+  writes: readonly RecordedEngineWrite[];
   close(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export interface WriteRecorder {
  * Called after a write has been recorded. The response is sent once the promise resolves. The promise must never
  * reject.
  */
-export type RecordedWriteListener = (write: RecordedWrite) => Promise<void>;
+export type EngineWriteListener = (write: RecordedEngineWrite) => Promise<void>;
 
 /** Maximum size of a request body in bytes, larger than any container definition. */
 const longestBody = 16 * 1024 * 1024;
@@ -51,13 +51,13 @@ const ofConnection = new Set([
 ]);
 
 /** Starts a recorder on a socket that only this user can access. */
-export async function startWriteRecorder(
+export async function startEngineWriteRecorder(
   engine: Engine,
-  hold: RecordedWriteListener = async () => {},
-): Promise<WriteRecorder> {
+  hold: EngineWriteListener = async () => {},
+): Promise<EngineWriteRecorder> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
   const path = join(directory, 'engine.sock');
-  const writes: RecordedWrite[] = [];
+  const writes: RecordedEngineWrite[] = [];
   const { target } = engine;
   const { createServer } = process.getBuiltinModule('node:http');
   const server = createServer((request, response) => {
@@ -107,7 +107,7 @@ const endToEnd = (headers: IncomingHttpHeaders, kept?: string): IncomingHttpHead
 function recordRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { writes, hold }: { writes: RecordedWrite[]; hold: RecordedWriteListener },
+  { writes, hold }: { writes: RecordedEngineWrite[]; hold: EngineWriteListener },
 ): void {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -146,7 +146,12 @@ const simulatedWrites: readonly [method: string, path: RegExp, status: number][]
   ['POST', /^\/volumes\/create$/, 201],
 ];
 
-function simulatedResponseTo({ method, path, name, body }: RecordedWrite): [status: number, body?: Json] {
+function simulatedResponseTo({
+  method,
+  path,
+  name,
+  body,
+}: RecordedEngineWrite): [status: number, body?: Json] {
   const status = simulatedWrites.find(([verb, form]) => verb === method && form.test(path))?.[2];
   if (status === undefined)
     return [500, { message: `${dryRunRejectionText} ${method} ${path}${name && ` (${name})`}` }];

@@ -1,11 +1,18 @@
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startWriteRecorder, type WriteRecorder } from '../../../../src/updater/compose/inspect/recorder.ts';
+import {
+  type EngineWriteRecorder,
+  startEngineWriteRecorder,
+} from '../../../../src/updater/compose/inspect/engine-write-recorder.ts';
 import { engineThat } from '../../../engine/http-engine.ts';
 
 /** A recorder in front of an engine that stores all requests. */
-async function recorderWith(): Promise<{ recorder: WriteRecorder; seen: string[]; events: () => void }> {
+async function recorderWith(): Promise<{
+  recorder: EngineWriteRecorder;
+  seen: string[];
+  events: () => void;
+}> {
   const seen: string[] = [];
   let events = () => {};
   const engine = await engineThat((from, to) => {
@@ -18,15 +25,15 @@ async function recorderWith(): Promise<{ recorder: WriteRecorder; seen: string[]
     to.flushHeaders();
     events = () => to.write('an event\n');
   });
-  const recorder = await startWriteRecorder(engine);
+  const recorder = await startEngineWriteRecorder(engine);
   onTestFinished(() => recorder.close());
   return { recorder, seen, events: () => events() };
 }
 
-const pathOf = (recorder: WriteRecorder) => recorder.host.replace('unix://', '');
+const pathOf = (recorder: EngineWriteRecorder) => recorder.host.replace('unix://', '');
 
 async function ask(
-  recorder: WriteRecorder,
+  recorder: EngineWriteRecorder,
   method: string,
   path: string,
   { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},

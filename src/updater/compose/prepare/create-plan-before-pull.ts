@@ -1,6 +1,6 @@
 import { checkReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
-import { checkPublishedTags } from '../../plan/check-published.ts';
+import { requirePublishedTags } from '../../plan/check-published.ts';
 import { createTagLookup } from '../../plan/tag-lookup.ts';
 import { deferRejection } from '../../run/defer-rejection.ts';
 import { promptForSettingValues } from '../../run/prompt-for-setting-values.ts';
@@ -22,7 +22,7 @@ import { requestPlannedModel } from './prepare-plan.ts';
  * Creates, checks and logs the plan before the pull. The result contains compose's model of the new files as the
  * promise `early`: the model is requested while the checks are running.
  */
-export async function createPlan(
+export async function createPlanBeforePull(
   context: RunContext,
   instance: FoundInstance,
   { installation, expected, recalls }: Pick<ProjectUpdatePlan, 'installation' | 'expected' | 'recalls'>,
@@ -39,7 +39,7 @@ export async function createPlan(
   findNewSettings(plan);
   requireExistingDependencies(installation);
   const early = deferRejection(requestPlannedModel(plan));
-  await checkPublishedTags(plan, createTagLookup(options.proof.archive === null ? engine : null));
+  await requirePublishedTags(plan, createTagLookup(options.proof.archive === null ? engine : null));
   const unconfirmed = await checkLocalBuilds(context, plan);
   await checkDrift(context, installation, {
     ownId: instance.own.id,

@@ -13,17 +13,17 @@ import type {
   Status,
 } from '../../wire/status.ts';
 import { UpdateEventListeners } from '../application/listeners.ts';
-import { emptyPublisherNotice } from '../available-update/publisher-notice.ts';
+import { noChannelFileEffects } from '../available-update/channel-file-effects.ts';
 import {
   type AutomaticUpdateSettingsChange,
   applyAutomaticUpdateDefaults,
 } from '../contract/automatic-update-settings.ts';
-import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../contract/instance-updates.ts';
+import type { CompleteRollbackRequest, CompleteUpdateRequest } from '../contract/instance-updates.ts';
 import { filterRunningJobs, findAwaitedJobs, findBlockingReason } from '../reasons/find-blocking-reason.ts';
 import {
+  createRunInProgressReason,
   createTooLateToCancelReason,
-  createVersionMismatchReason,
-  describeRunInProgress,
+  createWrongRestorePointReason,
   noRestorePointReason,
   notRunningReason,
 } from '../reasons/run-reasons.ts';
@@ -47,7 +47,7 @@ import { simulateRun } from './simulate-run.ts';
 const pollIntervalMs = 50;
 
 /** Update service that simulates runs from a script. It rejects requests for the same reasons as the real service. */
-export class ScriptedService implements UpdateApi {
+export class ScriptedUpdateApi implements UpdateApi {
   /** Errors of listeners are ignored, so that the simulation continues. */
   readonly listeners = new UpdateEventListeners(() => {});
   readonly product: Product;
@@ -128,7 +128,7 @@ export class ScriptedService implements UpdateApi {
     by,
     allSteps,
     ...order
-  }: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }> {
+  }: CompleteUpdateRequest): Promise<{ run: Run } | { reason: Reason }> {
     const { reason, jobs } = this.#admit(order);
     if (reason) return { reason };
     const next = completeNextRelease(this.#pieces.next);
@@ -171,11 +171,11 @@ export class ScriptedService implements UpdateApi {
     confirm,
     by,
     ...order
-  }: CompleteRollbackOrder): Promise<{ run: Run } | { reason: Reason }> {
+  }: CompleteRollbackRequest): Promise<{ run: Run } | { reason: Reason }> {
     const asked = await this.rollbackOffer();
     if ('reason' in asked) return asked;
     const { to } = asked.offer;
-    if (to !== confirm) return { reason: createVersionMismatchReason(to, confirm) };
+    if (to !== confirm) return { reason: createWrongRestorePointReason(to, confirm) };
     const { reason, jobs } = this.#admit(order);
     if (reason && reason.code !== 'up-to-date') return { reason };
     const played = entryOrLast(this.#script.rollbacks, this.#countOf('rollback'), typicalRollback());
@@ -217,7 +217,7 @@ export class ScriptedService implements UpdateApi {
     const settings = applyAutomaticUpdateDefaults({ ...this.#pieces.automatic, ...choice });
     const upToDate = { code: 'none', message: '' } as const;
     const offer = { ...this.#pieces, next: null, upToDate, updateAvailable: false };
-    const known = { releases: null, notice: emptyPublisherNotice };
+    const known = { releases: null, notice: noChannelFileEffects };
     const decision = decideAutomaticUpdate({ settings, offer, known, past: [], now: Date.now() });
     this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
@@ -263,7 +263,10 @@ export class ScriptedService implements UpdateApi {
   }
 
   /** Returns the jobs that a run waits for, or the reason why the run cannot start. */
-  #admit(order: Pick<CompleteUpdateOrder, 'when' | 'force'>): { reason: Reason | null; jobs: BlockingJob[] } {
+  #admit(order: Pick<CompleteUpdateRequest, 'when' | 'force'>): {
+    reason: Reason | null;
+    jobs: BlockingJob[];
+  } {
     const admission = findAwaitedJobs(order, this.#jobs());
     if ('jobs' in admission) return { reason: this.#reason([]), jobs: admission.jobs };
     return { reason: this.#reason(this.#jobs()), jobs: [] };
@@ -277,7 +280,7 @@ export class ScriptedService implements UpdateApi {
     return findBlockingReason({
       noHome: null,
       noStore: null,
-      updater: open ? describeRunInProgress(open.run) : null,
+      updater: open ? createRunInProgressReason(open.run) : null,
       foreign: reason,
       jobs,
       upToDate: mayStart ? null : (upToDate?.message ?? 'no newer release is known'),

@@ -9,7 +9,7 @@ import type { StackRecordData } from '../record/stack-record.ts';
 import { shortServiceNameOf } from '../services/choose-stack.ts';
 
 /** @param planned - null if the run has resumed a previous run */
-export function finishUpdatedStack(
+export function logUpdatedStackOutcome(
   context: RunContext,
   data: Pick<StackRecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
   planned: StackUpdatePlan | null,

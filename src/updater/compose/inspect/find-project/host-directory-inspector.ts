@@ -24,7 +24,7 @@ export type DirectoryMatch =
   | 'nothing';
 
 /** Checks of directories on the host. */
-export interface HostInspector {
+export interface HostDirectoryInspector {
   /**
    * Compares a path on the host with the directory mounted at `here`.
    * @param files - the compose files of the project at the host path, if known
@@ -57,7 +57,7 @@ export async function hasComposeFileHere(directory: string): Promise<boolean> {
 }
 
 /** @param image - the image of the updater's own container, for helper containers */
-export const createHostInspector = (engine: Engine, image: string): HostInspector => {
+export const createHostDirectoryInspector = (engine: Engine, image: string): HostDirectoryInspector => {
   /**
    * Calls `look` with a function that checks whether a host directory has an entry. The function reads through a helper
    * container that mounts the directory and is never started. Returns null if the host has no such directory.
@@ -141,7 +141,7 @@ async function writeMarkerFile(path: string): Promise<void> {
 export async function addProjectDirectoryAlias(
   directory: string,
   paths: HostPaths,
-  look: HostInspector,
+  look: HostDirectoryInspector,
 ): Promise<boolean> {
   for (const root of await candidates(directory, paths, look)) {
     const here = join(root.here, relative(root.host, directory));
@@ -160,7 +160,7 @@ export async function addProjectDirectoryAlias(
 async function candidates(
   directory: string,
   paths: HostPaths,
-  look: HostInspector,
+  look: HostDirectoryInspector,
 ): Promise<{ host: string; here: string }[]> {
   const foreign = await look.listMounts(directory);
   const byVolume = foreign.flatMap(({ volume, destination }) =>
@@ -183,7 +183,10 @@ const sourceOf = ({ source, destination }: ListedMount, directory: string): stri
  * Advises mounting a project directory from its host path, if the labeled path exists only in another program's
  * container. Null for an ordinary host directory, or if several host paths are possible.
  */
-export async function findMountAdvice(directory: string, look: HostInspector): Promise<string | null> {
+export async function findMountAdvice(
+  directory: string,
+  look: HostDirectoryInspector,
+): Promise<string | null> {
   const mounts = await look.listMounts(directory);
   const sources = new Set(mounts.map((mount) => sourceOf(mount, directory)));
   if (sources.size === 0 || sources.has(directory) || (await look.hasComposeFile(directory))) return null;

@@ -15,7 +15,7 @@ import { findPendingUpgradeStep } from './upgrade-path-runner.ts';
  * Starts automatic updates in their time windows. Stored runs show which windows were used, so all servers together
  * start at most one run per window.
  */
-export class AutomaticUpdates implements RepeatedCheck {
+export class AutomaticUpdateScheduler implements RepeatedCheck {
   readonly pauseMs: number;
   readonly #parts: ServerContextWithRuns;
   readonly #starter: RunStarter;

@@ -13,7 +13,7 @@ import type { Reason, UrgentUpdate } from '../../wire/status.ts';
 import type { StagedRollout } from '../store/stored-entries.ts';
 
 /** Effects of the publisher's channel file on this instance. */
-export interface PublisherNotice {
+export interface ChannelFileEffects {
   recalled: readonly Recall[];
   /** Security update that the running version needs; null if none is needed. */
   urgent: UrgentUpdate | null;
@@ -26,7 +26,7 @@ export interface PublisherNotice {
   staleSince: string | null;
 }
 
-export const emptyPublisherNotice: PublisherNotice = {
+export const noChannelFileEffects: ChannelFileEffects = {
   recalled: [],
   urgent: null,
   held: null,
@@ -38,10 +38,10 @@ export const emptyPublisherNotice: PublisherNotice = {
  * recalls and urgency have an effect.
  * @param facts - `rollout` is null if the store does not respond; `now` is in milliseconds since 1970
  */
-export function publisherNoticeOf(
+export function evaluateChannelFile(
   file: ChannelFile,
   facts: { version: string; rollout: StagedRollout | null; isSigned: boolean; now: number },
-): PublisherNotice {
+): ChannelFileEffects {
   const { version, rollout, isSigned, now } = facts;
   const urgent = isSecurityUpdateNeeded(file, version) ? file.urgent : null;
   const { version: staged = '', percent = 100 } = file.rollout ?? {};
@@ -75,7 +75,7 @@ export function excludeVersions(
 /** Returns why a target must not be installed; null if it is not recalled. */
 export function findRecallReason(
   { to }: { to: string },
-  { recalled }: Pick<PublisherNotice, 'recalled'>,
+  { recalled }: Pick<ChannelFileEffects, 'recalled'>,
 ): Reason | null {
   const canary = updateTargetOf(to) === 'canary' ? newestCanary(recalled) : null;
   const isOlder = canary !== null && (to === 'canary' || compareVersions(to, canary) <= 0);
