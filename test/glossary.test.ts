@@ -78,7 +78,7 @@ const allowed: readonly [word: string, names: RegExp, reason: string][] = [
   ['offer', /^(?:parse)?(?:R|r)ollbackOffer(?:Schema)?$/, 'exported by the package, and a schema of the API'],
   ['proof', /Proof|proof/, 'the signature or attestation of a release'],
   ['refused', /Refused|refused/, 'the outcome of a run'],
-  ['stage', /^UpdateStage$|^stageOf$/, 'a part of the journal, smaller than a phase of the log'],
+  ['stage', /UpdateStage$|^stageOf$/, 'a part of the journal, smaller than a phase of the log'],
   ['told', /ToldRun|toldRun/, 'exported by the package, and a schema of the API'],
 ];
 
