@@ -73,8 +73,8 @@ export class EngineApi extends EngineRequestSender {
 
   /** Checks whether a ping succeeds: a proxy may block pings, and every docker command begins with one. */
   async canPing(): Promise<boolean> {
-    const answer = await this.request('ping').catch(tolerateErrors(...rejectionCodes));
-    return answer !== null && answer.apiVersion !== '';
+    const response = await this.request('ping').catch(tolerateErrors(...rejectionCodes));
+    return response !== null && response.apiVersion !== '';
   }
 
   /** Lists matching containers, including stopped ones. */

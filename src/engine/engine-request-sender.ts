@@ -43,13 +43,13 @@ export class EngineRequestSender {
   protected readonly timeouts: EngineTimeouts;
 
   /**
-   * @param place - path of a socket, or an address such as `unix://…` or `tcp://…`
+   * @param location - path of a socket, or an address such as `unix://…` or `tcp://…`
    * @throws TypeError for any other address
    */
-  constructor(place: string, more: { client?: EngineClient; timeouts?: Partial<EngineTimeouts> } = {}) {
-    this.path = place.replace(/^unix:\/\//, '');
+  constructor(location: string, more: { client?: EngineClient; timeouts?: Partial<EngineTimeouts> } = {}) {
+    this.path = location.replace(/^unix:\/\//, '');
     this.timeouts = { ...usualTimeouts, ...more.timeouts };
-    this.client = more.client ?? new EngineClient(targetAt(place), this.timeouts.query);
+    this.client = more.client ?? new EngineClient(targetAt(location), this.timeouts.query);
   }
 
   /** Whether the engine is Podman; false before the first call. */
@@ -65,11 +65,11 @@ export class EngineRequestSender {
   /** @throws EngineError for a status that the call does not accept */
   async request(name: EngineCallName, options: EngineCallOptions = {}): Promise<EngineResponse> {
     const call: EngineCall = engineCalls[name];
-    const answer = await this.exchange(call, this.#questionOf(call, options));
-    if (answer.status < 300) return answer;
-    const shown = options.isSecret ? { ...answer, body: Buffer.alloc(0) } : answer;
+    const response = await this.exchange(call, this.#questionOf(call, options));
+    if (response.status < 300) return response;
+    const shown = options.isSecret ? { ...response, body: Buffer.alloc(0) } : response;
     const error = createResponseError(fillIn(call.call, options), shown);
-    if (call.accepted?.includes(answer.status) && error.code !== 'refused-by-proxy') return answer;
+    if (call.accepted?.includes(response.status) && error.code !== 'refused-by-proxy') return response;
     throw this.toCallerError(error, purposeOf(call, options));
   }
 
@@ -143,8 +143,8 @@ const purposeOf = ({ call, purpose }: EngineCall, { params = {} }: EngineCallOpt
     (params[key] ?? '').replace(/^([0-9a-f]{12})[0-9a-f]{52}$/, '$1'),
   ) ?? `answer (${fillIn(call, { params })})`;
 
-function targetAt(place: string): () => EngineConnection {
-  const target = parseEngineConnection(place.startsWith('/') ? `unix://${place}` : place);
+function targetAt(location: string): () => EngineConnection {
+  const target = parseEngineConnection(location.startsWith('/') ? `unix://${location}` : location);
   return () => target;
 }
 

@@ -78,7 +78,7 @@ export function createFeed(
 ): Feed {
   const { host } = new URL(options.url);
   const closing = new AbortController();
-  let answer: FeedCheckResult | null = null;
+  let response: FeedCheckResult | null = null;
   let judged: InstallableReleases = { releases: [], problem: null };
   let checkedAt: Date | null = null;
   let failures = 0;
@@ -97,14 +97,14 @@ export function createFeed(
     let fresh: FeedCheckResult;
     let now: InstallableReleases;
     try {
-      fresh = await readFeed(options, { known: answer, channel: channel(), withAssets, signal });
+      fresh = await readFeed(options, { known: response, channel: channel(), withAssets, signal });
       now = judge ? await judge(fresh.releases, signal) : { releases: fresh.releases, problem: null };
     } catch (error) {
       if (!closing.signal.aborted) fail(error);
       return;
     }
     if (closing.signal.aborted) return;
-    answer = fresh;
+    response = fresh;
     if (now.problem !== null && now.problem !== judged.problem) log({ level: 'warn', message: now.problem });
     judged = now;
     checkedAt = new Date();

@@ -61,14 +61,14 @@ export async function followRedirects(
  */
 async function requirePublicHost(address: URL, { feed, signal, lookup }: FeedRequestOptions): Promise<void> {
   signal.throwIfAborted();
-  const home = new URL(feed.url);
-  if (address.hostname === home.hostname) return;
+  const deployment = new URL(feed.url);
+  if (address.hostname === deployment.hostname) return;
   // End this check at the deadline, because the name resolver may take longer.
   const ended = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
   const leadsIn = isPrivateHost(address, lookup).then(
-    async (isIn) => isIn && !(await isPrivateHost(home, lookup)),
+    async (isIn) => isIn && !(await isPrivateHost(deployment, lookup)),
   );
   if (await Promise.race([leadsIn, ended]))
     throw new FeedError(`the feed refers to ${address.host}, which is in a private network`);

@@ -24,8 +24,8 @@ export function listChannelFileLocations(
   feed: FeedOptions & { channelUrl?: string },
   releases: readonly Release[],
 ): ChannelFileLocation[] {
-  const home = new URL(feed.url);
-  if (feed.channelUrl === undefined && findPageSize(home) !== null) {
+  const deployment = new URL(feed.url);
+  if (feed.channelUrl === undefined && findPageSize(deployment) !== null) {
     const time = ({ publishedAt }: Release) => Date.parse(publishedAt ?? '') || 0;
     const newest = releases.toSorted((a, b) => time(b) - time(a)).slice(0, mostCopies);
     return newest.flatMap(({ assets = [] }) => {
@@ -33,12 +33,12 @@ export function listChannelFileLocations(
       return file ? [{ feed, files: [file, bundle] }] : [];
     });
   }
-  const file = new URL(feed.channelUrl ?? names[0], home);
+  const file = new URL(feed.channelUrl ?? names[0], deployment);
   const bundle = new URL(file);
   bundle.pathname += '.sigstore.json';
   // The channel file may be in a private network, because the operator has chosen its address. The feed's headers are
   // sent only to the feed's origin.
-  const base = file.origin === home.origin ? feed : { url: file.href };
+  const base = file.origin === deployment.origin ? feed : { url: file.href };
   return [
     {
       feed: base,

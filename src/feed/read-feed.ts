@@ -154,8 +154,8 @@ const hasReleaseOf = (channel: Channel, pages: ReadonlyMap<string, CachedPage>):
 
 function sortNewestFirst(releases: readonly Release[]): Release[] {
   return channels.flatMap((channel) =>
-    listChannelReleases(channel, releases).map((release, place) =>
-      place < mostNotes ? release : { ...release, notes: null },
+    listChannelReleases(channel, releases).map((release, location) =>
+      location < mostNotes ? release : { ...release, notes: null },
     ),
   );
 }

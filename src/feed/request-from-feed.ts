@@ -15,21 +15,21 @@ const usualDeadline = 10 * second;
 export async function requestFromFeed<T>(
   url: URL,
   { signal, ...following }: FeedRequestOptions,
-  read: (answer: { response: Response; address: URL }) => Promise<T>,
+  read: (response: { response: Response; address: URL }) => Promise<T>,
   deadline = usualDeadline,
 ): Promise<T> {
-  const ending = new AbortController();
+  const outcome = new AbortController();
   const late = new FeedError(`no complete response within ${deadline / second} s`);
-  const timer = setTimeout(() => ending.abort(late), deadline);
+  const timer = setTimeout(() => outcome.abort(late), deadline);
   timer.unref();
   try {
     return await read(
-      await followRedirects(url, { ...following, signal: AbortSignal.any([signal, ending.signal]) }),
+      await followRedirects(url, { ...following, signal: AbortSignal.any([signal, outcome.signal]) }),
     );
   } catch (error) {
-    throw ending.signal.aborted ? late : error;
+    throw outcome.signal.aborted ? late : error;
   } finally {
-    ending.abort();
+    outcome.abort();
     clearTimeout(timer);
   }
 }

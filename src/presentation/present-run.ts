@@ -37,7 +37,7 @@ export function presentRunInProgress(run: Run, context: CancelContext, t: TextsA
   const kind = kindOf(run);
   const { jobs, until, message, state } = run;
   const isWaiting = kind === 'waiting';
-  const place = findUpgradePathPosition(run);
+  const location = findUpgradePathPosition(run);
   const phases = presentPhases(run, t);
   const now = phases.find(({ mark }) => mark === 'now');
   const requested = kind === 'cancelling' && t.cancelRequested(run.cancelRequestedBy ?? '');
@@ -51,12 +51,12 @@ export function presentRunInProgress(run: Run, context: CancelContext, t: TextsA
     title: titleOf(run, t),
     heading,
     about: isWaiting
-      ? joinFacts(stepText(place, t), until === null ? t.newJobsQueued : t.waitingUntil(t.clock(until)))
-      : joinFacts(stepText(place, t), started, t.canBeClosed),
+      ? joinFacts(stepText(location, t), until === null ? t.newJobsQueued : t.waitingUntil(t.clock(until)))
+      : joinFacts(stepText(location, t), started, t.canBeClosed),
     announcement: isWaiting ? heading : requested || (now?.text ?? t.sentence(message)),
     ticks: true,
     parts: [
-      place && { kind: 'path', versions: place.versions, done: place.at, isRunning: true },
+      location && { kind: 'path', versions: location.versions, done: location.at, isRunning: true },
       isWaiting ? { kind: 'jobs', jobs: jobs.map((job) => presentJob(job, t)) } : { kind: 'phases', phases },
       isWaiting && createMutedText(joinFacts(now && `${now.text} ${formatElapsedTime(elapsed)}`, started)),
       // If the server still responds during `save`, nothing has been stopped yet.
@@ -106,7 +106,11 @@ function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: TextsAnd
 /** Presents an upgrade path between two of its updates. */
 export function presentPendingUpgradeStep(
   { to, reason, until, since }: PendingStep,
-  { version, place, ...context }: CancelContext & { version: string; place: UpgradePathPosition | null },
+  {
+    version,
+    place: location,
+    ...context
+  }: CancelContext & { version: string; place: UpgradePathPosition | null },
   t: TextsAndFormats,
 ): Presentation {
   const waited = t.passed(since);
@@ -116,11 +120,11 @@ export function presentPendingUpgradeStep(
     key: 'run',
     title: t.headingUpdating(t.product),
     heading,
-    about: joinFacts(stepText(place, t), waited !== null && formatElapsedTime(waited), t.canBeClosed),
+    about: joinFacts(stepText(location, t), waited !== null && formatElapsedTime(waited), t.canBeClosed),
     announcement: joinFacts(heading, reason),
     ticks: true,
     parts: [
-      place && { kind: 'path', versions: place.versions, done: place.at + 1, isRunning: false },
+      location && { kind: 'path', versions: location.versions, done: location.at + 1, isRunning: false },
       { kind: 'text', text: reason === null ? t.nextStartsSoon(to) : t.sentence(reason) },
       reason !== null && createMutedText(t.readyDeadline(t.product, to, t.clock(until))),
       cancelProblemBox(context, t),
@@ -154,8 +158,8 @@ const longRestartMs = 60_000;
 const titleOf = ({ kind }: Run, t: TextsAndFormats): string =>
   (kind === 'rollback' ? t.headingRollingBack : t.headingUpdating)(t.product);
 
-const stepText = (place: UpgradePathPosition | null, t: TextsAndFormats): string | null =>
-  place && t.stepOf(place.at + 1, place.versions.length);
+const stepText = (location: UpgradePathPosition | null, t: TextsAndFormats): string | null =>
+  location && t.stepOf(location.at + 1, location.versions.length);
 
 export function presentPhases(run: Run, t: TextsAndFormats): PhasePresentation[] {
   const { phases, toDo } = t;

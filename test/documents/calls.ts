@@ -66,7 +66,7 @@ export function sources(): Map<string, string> {
 export function commandsOfSource(text: string): Call[] {
   const lists = [
     ...text.matchAll(/\.call\(\s*\[([^\]]*)\]/g),
-    ...text.matchAll(/\bconst asked = \[('[a-z][^\]]*)\]/g),
+    ...text.matchAll(/\bconst requested = \[('[a-z][^\]]*)\]/g),
   ];
   return lists.map(([whole, list = '']) => {
     const words = [...list.matchAll(/'([^']*)'/g)].map(([, word = '']) => word);

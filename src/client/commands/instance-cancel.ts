@@ -77,13 +77,13 @@ async function run(context: CommandContext): Promise<number> {
  * cancelled.
  */
 async function findCurrent(session: Session): Promise<ToldRun | null> {
-  const answer = await session.reader.fetchRun({ signal: session.signal });
-  if (answer.kind === 'ok') {
-    const { value: run } = answer;
+  const response = await session.reader.fetchRun({ signal: session.signal });
+  if (response.kind === 'ok') {
+    const { value: run } = response;
     return run.outcome === null || findNextStepVersionAfterSuccess(run) !== null ? run : null;
   }
-  if (answer.kind === 'problem' && answer.problem.status === 404) return null;
-  throw createRequestFailedError(answer, session);
+  if (response.kind === 'problem' && response.problem.status === 404) return null;
+  throw createRequestFailedError(response, session);
 }
 
 /**
@@ -93,19 +93,19 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
 async function cancel(session: Session): Promise<ToldRun | string> {
   const { reader, config, signal } = session;
   for (let attempt = 1; ; attempt++) {
-    const answer = await reader.cancelRun({ signal });
-    if (answer.kind === 'ok') return answer.value;
+    const response = await reader.cancelRun({ signal });
+    if (response.kind === 'ok') return response.value;
     if (signal.aborted) throw createInterruptedError();
-    if (answer.kind === 'logged-out') throw createRequestFailedError(answer, session);
-    if (answer.kind === 'problem') {
-      const { status, detail } = answer.problem;
+    if (response.kind === 'logged-out') throw createRequestFailedError(response, session);
+    if (response.kind === 'problem') {
+      const { status, detail } = response.problem;
       if (status === 409) return formatServerMessage(escapeControlCharacters(detail));
-      if (status < 500) throw createRequestFailedError(answer, session);
+      if (status < 500) throw createRequestFailedError(response, session);
     }
     if (attempt === tries)
       throw new CommandFailedError(
         1,
-        `${explainFailedResult(answer, config)} It is unknown whether the server received the cancellation request.`,
+        `${explainFailedResult(response, config)} It is unknown whether the server received the cancellation request.`,
       );
     await new Promise((resolve) => setTimeout(resolve, pause));
   }

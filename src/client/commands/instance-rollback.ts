@@ -65,8 +65,10 @@ async function run(context: CommandContext): Promise<number> {
 }
 
 /** Problem document of a refused request; null for any other response. */
-const refusalProblemOf = (answer: RequestResult<RollbackOffer>): Problem | null =>
-  answer.kind === 'problem' && [404, 409, 429, 503].includes(answer.problem.status) ? answer.problem : null;
+const refusalProblemOf = (response: RequestResult<RollbackOffer>): Problem | null =>
+  response.kind === 'problem' && [404, 409, 429, 503].includes(response.problem.status)
+    ? response.problem
+    : null;
 
 /**
  * Prompts for confirmation and then for the version, so that no rollback is started by mistake.

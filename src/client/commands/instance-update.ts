@@ -135,7 +135,7 @@ async function refusal(
   const reason = problemReasonOf(problem);
   if (reason.code !== 'update-running') return createNotStartedResult(reason, status, problem);
   // Another update has started since the status was read, so request a new status: it contains the run of that update.
-  const answer = await reader.fetchStatus({ signal });
-  const current = answer.kind === 'ok' && isAdminStatus(answer.value) ? answer.value : status;
+  const response = await reader.fetchStatus({ signal });
+  const current = response.kind === 'ok' && isAdminStatus(response.value) ? response.value : status;
   return createNotStartedResult(reason, current, problem);
 }

@@ -74,8 +74,8 @@ function configPath(env: NodeJS.ProcessEnv): string | null {
  * user.
  */
 function homeOf(env: NodeJS.ProcessEnv): string {
-  const home = env.HOME || homedir();
-  return isAbsolute(home) ? home : userInfo().homedir;
+  const deployment = env.HOME || homedir();
+  return isAbsolute(deployment) ? deployment : userInfo().homedir;
 }
 
 function readFile(path: string): { url: string; token: string } | null {

@@ -36,20 +36,20 @@ export function createSession(context: CommandContext): Session {
 
 /** @throws CommandFailedError with exit code 2 if the request failed */
 export async function requireResponseValue<T>(
-  asked: Promise<RequestResult<T>>,
+  requested: Promise<RequestResult<T>>,
   session: Session,
 ): Promise<T> {
-  const answer = await asked;
-  if (answer.kind === 'ok') return answer.value;
-  throw createRequestFailedError(answer, session);
+  const response = await requested;
+  if (response.kind === 'ok') return response.value;
+  throw createRequestFailedError(response, session);
 }
 
 /** @throws CommandFailedError if the request failed, or if the user is not an admin */
 export async function requireAdminStatus(
-  asked: Promise<RequestResult<Status | UserStatus>>,
+  requested: Promise<RequestResult<Status | UserStatus>>,
   session: Session,
 ): Promise<Status> {
-  const status = await requireResponseValue(asked, session);
+  const status = await requireResponseValue(requested, session);
   if (isAdminStatus(status)) return status;
   const { url, tokenSetting } = session.config;
   throw new CommandFailedError(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);

@@ -81,8 +81,8 @@ export async function printFinishedRun(session: Session, run: ToldRun, json: boo
 
 /** Null if the response is invalid or missing, or if the user is not an admin. */
 async function fetchStatusForAdmins({ reader }: Session): Promise<Status | null> {
-  const answer = await reader.fetchStatus();
-  return answer.kind === 'ok' && isAdminStatus(answer.value) ? escapeResponseTexts(answer.value) : null;
+  const response = await reader.fetchStatus();
+  return response.kind === 'ok' && isAdminStatus(response.value) ? escapeResponseTexts(response.value) : null;
 }
 
 export function printResultLines(
@@ -188,8 +188,9 @@ async function formatStopLines(
     case 'interrupted':
       return [formatInterruptMessage(run, pendingStep?.to)];
     case 'unknown': {
-      const answer = await reader.fetchStatus();
-      const version = answer.kind === 'ok' ? `${name} ${escapeResponseTexts(answer.value).version}` : name;
+      const response = await reader.fetchStatus();
+      const version =
+        response.kind === 'ok' ? `${name} ${escapeResponseTexts(response.value).version}` : name;
       const startedAt = formatClockTime(run.startedAt, run.now);
       return [
         `The server (${version}) has no record of the ${noun} that started at ${startedAt}. On the server, run: ${logCommandOf(run)}`,

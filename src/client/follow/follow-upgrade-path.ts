@@ -106,18 +106,18 @@ async function* pollForNextStep(
   { note, signal }: { note: (status: Status) => void; signal: AbortSignal },
 ): AsyncGenerator<RunFollowEvent, void> {
   for (let missing = 0; missing < maximumMissing; ) {
-    const answer = await reader.fetchStatus({ signal });
+    const response = await reader.fetchStatus({ signal });
     if (signal.aborted) return;
-    if (answer.kind === 'ok' && isAdminStatus(answer.value)) {
-      const { run, pendingStep } = answer.value;
-      note(answer.value);
+    if (response.kind === 'ok' && isAdminStatus(response.value)) {
+      const { run, pendingStep } = response.value;
+      note(response.value);
       if (run !== null && run.id !== last.id) return;
       missing = pendingStep === null ? missing + 1 : 0;
       yield { kind: 'heard' };
     } else
       yield {
         kind: 'unheard',
-        refused: answer.kind === 'ok' ? createNoResponseResult({ what: 'late' }) : answer,
+        refused: response.kind === 'ok' ? createNoResponseResult({ what: 'late' }) : response,
       };
     await sleep(pause, undefined, { signal }).catch(() => {});
   }

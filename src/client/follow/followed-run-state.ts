@@ -58,8 +58,8 @@ export function presentFollowedRunPhases(view: FollowedRunState, now: number): P
     if (isUnavailable(view))
       return { ...row, message: `${getProductNames().name} is unavailable`, time: t.duration(now - heardAt) };
     const isWaiting = run.state === 'waiting';
-    const said = isWaiting ? `for ${formatCountedNoun(run.jobs.length, 'job')}` : row.message;
-    const message = `${row.percent === null ? '' : `${row.percent} % `}${said}`.trim();
+    const given = isWaiting ? `for ${formatCountedNoun(run.jobs.length, 'job')}` : row.message;
+    const message = `${row.percent === null ? '' : `${row.percent} % `}${given}`.trim();
     return { ...row, message };
   });
 }
@@ -120,8 +120,8 @@ export const logCommandOf = ({ log }: Pick<ToldRun, 'log'>): string =>
 /** Formats `Updating svc v1.4.2 → v1.5.0`, or `1 of 2: Updating …` on an upgrade path. */
 export function formatRunTitle(run: ToldRun): string {
   const t = createClientTextsAndFormats(run.now);
-  const place = findUpgradePathPosition(run);
-  const step = place === null ? '' : `${t.stepOf(place.at + 1, place.versions.length)}: `;
+  const location = findUpgradePathPosition(run);
+  const step = location === null ? '' : `${t.stepOf(location.at + 1, location.versions.length)}: `;
   const doing = run.kind === 'rollback' ? t.headingRollingBack : t.headingUpdating;
   return [`${step}${doing(t.product)}`, [run.from, run.to].filter(Boolean).join(' → ')].join(' ').trim();
 }

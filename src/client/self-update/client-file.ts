@@ -61,8 +61,8 @@ export function findNpmUpdateCommand(path: string): string | null {
   const [, around = '', npmPackage] =
     /^(.*?)\/node_modules\/(?:.*\/node_modules\/)?((?:@[^/]+\/)?[^/]+)\//.exec(path) ?? [];
   if (npmPackage === undefined) return null;
-  const place = around.endsWith('/lib') ? '--global' : `--prefix ${quoteForShell(around)}`;
-  return `npm install ${place} ${npmPackage}@latest`;
+  const location = around.endsWith('/lib') ? '--global' : `--prefix ${quoteForShell(around)}`;
+  return `npm install ${location} ${npmPackage}@latest`;
 }
 
 async function requireWritableFile(path: string, { uid }: FilePermissions): Promise<void> {

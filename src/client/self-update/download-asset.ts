@@ -45,9 +45,9 @@ export async function downloadAsset({
   onProgress,
 }: AssetDownloadOptions): Promise<Buffer> {
   const address = addressOf(asset, feed);
-  const ending = new AbortController();
+  const outcome = new AbortController();
   const endAfter = (milliseconds: number, words: string) =>
-    setTimeout(() => ending.abort(new FeedError(words)), milliseconds);
+    setTimeout(() => outcome.abort(new FeedError(words)), milliseconds);
   const silence = endAfter(limits.maximumSilenceMs, `no data for ${limits.maximumSilenceMs / 1000} s`);
   const whole = endAfter(limits.maximumDurationMs, `not complete after ${limits.maximumDurationMs / 1000} s`);
   const chunks: Uint8Array[] = [];
@@ -57,7 +57,7 @@ export async function downloadAsset({
       feed: { url: feed },
       // Request an uncompressed body: the content length of a compressed body is not the size of the file.
       headers: { 'accept-encoding': 'identity' },
-      signal: AbortSignal.any([signal, ending.signal]),
+      signal: AbortSignal.any([signal, outcome.signal]),
     });
     if (response.status !== 200) throw new FeedError(`the server responded with status ${response.status}`);
     const total = Number(response.headers.get('content-length')) || null;
@@ -72,13 +72,13 @@ export async function downloadAsset({
     return Buffer.concat(chunks);
   } catch (error) {
     signal.throwIfAborted();
-    const cause: unknown = ending.signal.aborted ? ending.signal.reason : error;
+    const cause: unknown = outcome.signal.aborted ? outcome.signal.reason : error;
     throw createUpdateFailedError(
       `the download of ${asset.name} from ${address.host} failed: ${innermostErrorMessageOf(cause)}.`,
       downloadAdviceOf(cause),
     );
   } finally {
-    ending.abort();
+    outcome.abort();
     clearTimeout(silence);
     clearTimeout(whole);
   }

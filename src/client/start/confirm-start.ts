@@ -63,7 +63,7 @@ export async function promptForInput(
   context: CommandContext,
   isSecret = false,
 ): Promise<string> {
-  const answer = await promptForLine(question, context, isSecret);
+  const response = await promptForLine(question, context, isSecret);
   if (context.signal.aborted) throw createInterruptedError();
-  return answer;
+  return response;
 }

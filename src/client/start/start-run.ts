@@ -124,10 +124,10 @@ async function waitForStartedRun(
   const { kind, reader, signal, now } = session;
   const until = now() + graceMs;
   for (;;) {
-    const answer = await reader.fetchRun({ signal });
-    if (answer.kind === 'ok' && answer.value.id !== before) return answer.value;
+    const response = await reader.fetchRun({ signal });
+    if (response.kind === 'ok' && response.value.id !== before) return response.value;
     if (signal.aborted) throw createUnknownStartError(interruptedExitCode, kind);
-    if (now() >= until) throw createNotStartedError(answer.kind === 'ok' ? null : answer, session);
+    if (now() >= until) throw createNotStartedError(response.kind === 'ok' ? null : response, session);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

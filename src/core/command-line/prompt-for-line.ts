@@ -19,11 +19,11 @@ export async function promptForLine(
   // While the input is hidden, the terminal is in raw mode, so Ctrl+C does not send SIGINT.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   stderr.write(question);
-  const answer = await new Promise<string>((resolve) => {
+  const response = await new Promise<string>((resolve) => {
     lines.once('line', resolve);
     lines.once('close', () => resolve(''));
   });
   lines.close();
   if (signal.aborted || isSecret) stderr.write('\n');
-  return answer;
+  return response;
 }

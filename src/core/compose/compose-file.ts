@@ -107,13 +107,13 @@ export function parseComposeFile(file: TextFile): ComposeFile {
   }
 }
 
-function mergeServiceEntries(earlier: ServiceEntry, later: ServiceEntry): ServiceEntry {
+function mergeServiceEntries(previous: ServiceEntry, later: ServiceEntry): ServiceEntry {
   return {
-    line: earlier.line,
-    image: later.image ?? earlier.image,
-    hasBuild: later.hasBuild || earlier.hasBuild,
-    extends: later.extends ?? earlier.extends,
-    envFiles: [...earlier.envFiles, ...later.envFiles],
+    line: previous.line,
+    image: later.image ?? previous.image,
+    hasBuild: later.hasBuild || previous.hasBuild,
+    extends: later.extends ?? previous.extends,
+    envFiles: [...previous.envFiles, ...later.envFiles],
   };
 }
 

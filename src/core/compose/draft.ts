@@ -45,16 +45,16 @@ export function setDraftFileText(
   list?: ProjectFileListKey,
 ): ProjectDraft {
   const { files, changes } = draft;
-  const earlier = changes.find(({ path }) => path === file.path);
+  const previous = changes.find(({ path }) => path === file.path);
   const change = {
     path: file.path,
-    before: earlier ? earlier.before : (findProjectFile(files, file.path)?.text ?? null),
+    before: previous ? previous.before : (findProjectFile(files, file.path)?.text ?? null),
     after: file.text,
-    description: earlier ? `${earlier.description}; ${description}` : description,
+    description: previous ? `${previous.description}; ${description}` : description,
   };
   return {
     files: setProjectFile(files, file, list),
-    changes: [...changes.filter((other) => other !== earlier), change],
+    changes: [...changes.filter((other) => other !== previous), change],
   };
 }
 

@@ -184,9 +184,9 @@ export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
   const queue = listRootSources(files);
   for (let layer = queue.shift(); layer; layer = queue.shift()) {
     // A file may be included several times with different base directories, and is listed for each of them.
-    const place = `${layer.file.file.path}\n${layer.base}`;
-    if (seen.has(place)) continue;
-    seen.add(place);
+    const location = `${layer.file.file.path}\n${layer.base}`;
+    if (seen.has(location)) continue;
+    seen.add(location);
     if (seen.size > mostLayers) {
       throw new UpdateError(
         'compose-invalid',

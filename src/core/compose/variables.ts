@@ -73,8 +73,8 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
     const at = env?.byKey.get(name)?.findLast((number) => number < position);
     const assignment = at === undefined ? undefined : env?.assignments[at];
     if (!env || at === undefined || !assignment) return null;
-    const earlier = known.get(assignment);
-    if (earlier) return earlier;
+    const previous = known.get(assignment);
+    if (previous) return previous;
     if (depth === deepest) {
       const where = formatOffsetLocation(env.file, assignment.start);
       const message = `${where}: variables refer to one another more than ${deepest} levels deep`;

@@ -30,11 +30,11 @@ export function parseComposeMessages(stderr: string): string[] {
     byText.set(key, known);
     if (!known.abouts.includes(about)) known.abouts.push(about);
   }
-  const said = [...byText.values()].map(({ text, abouts }) => `${abouts.join(', ')} ${text}`.trim());
+  const given = [...byText.values()].map(({ text, abouts }) => `${abouts.join(', ')} ${text}`.trim());
   // If a call fails, compose cancels the other calls in progress. Omit the errors of the cancelled calls if the cause
   // is known.
   const isCause = (text: string) => !cancelled.test(text);
-  const messages = said.some((text) => isCause(text) && !warned.has(text)) ? said.filter(isCause) : said;
+  const messages = given.some((text) => isCause(text) && !warned.has(text)) ? given.filter(isCause) : given;
   // Omit earlier messages that the last message repeats.
   const last = messages.at(-1)?.replace(/^Error response from daemon: /, '');
   return messages.filter((text, index) => index === messages.length - 1 || !last || !text.endsWith(last));
@@ -44,23 +44,23 @@ export function parseComposeMessages(stderr: string): string[] {
 export const removeCancelledCallPrefix = (text: string): string => text.replaceAll(causeOfCancelled, '');
 
 function readLine(line: string): { text: string | null; about: string; isWarning: boolean } {
-  const said = (text: string | null, about = '') => ({
+  const given = (text: string | null, about = '') => ({
     text: text && removeCancelledCallPrefix(text),
     about,
     isWarning: false,
   });
   if (line.startsWith('{')) {
     const event = parseJsonOrNull(line);
-    if (!event) return said(line);
-    if (event.error === true) return said(String(event.message ?? ''));
+    if (!event) return given(line);
+    if (event.error === true) return given(String(event.message ?? ''));
     // Compose up to 2.x prints "Error" in `text`, compose 5.0 and later in `status`.
     if (event.text === 'Error' || event.status === 'Error') {
       const detail = [event.details, event.status, event.text].find((word) => word && word !== 'Error');
-      return said(detail ? String(detail) : null, String(event.id ?? ''));
+      return given(detail ? String(detail) : null, String(event.id ?? ''));
     }
-    return said(null);
+    return given(null);
   }
   const logged = /^time="[^"]*" level=(\w+) msg="([^"\\]*(?:\\.[^"\\]*)*)"/.exec(line);
-  if (!logged) return said(line);
-  return { ...said((logged[2] ?? '').replaceAll('\\"', '"')), isWarning: logged[1] === 'warning' };
+  if (!logged) return given(line);
+  return { ...given((logged[2] ?? '').replaceAll('\\"', '"')), isWarning: logged[1] === 'warning' };
 }

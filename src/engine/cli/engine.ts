@@ -181,13 +181,13 @@ export class Engine extends EngineApi {
     for (let attempt = 1; ; ) {
       try {
         const beganAt = performance.now();
-        const answer = await super.exchange(call, { ...question, signal: this.aborted });
-        logTiming(name, beganAt, `status ${answer.status}`);
-        if (isProxyBackendUnreachable(answer))
-          throw new EngineError('unreachable', createResponseError(name, answer).message);
+        const response = await super.exchange(call, { ...question, signal: this.aborted });
+        logTiming(name, beganAt, `status ${response.status}`);
+        if (isProxyBackendUnreachable(response))
+          throw new EngineError('unreachable', createResponseError(name, response).message);
         this.#noteAnswer();
         readings += 1;
-        if (answer.status < 500 || repeat !== 'failed' || readings >= maxReadings) return answer;
+        if (response.status < 500 || repeat !== 'failed' || readings >= maxReadings) return response;
         await sleep(readingPauseMs);
       } catch (cause) {
         if (this.aborted.aborted) throw this.abortError;
@@ -213,10 +213,10 @@ export class Engine extends EngineApi {
   /**
    * If the connection is lost, waits for the engine and reads the lines again: they may explain why an update failed.
    */
-  override async readLastLines(...asked: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
+  override async readLastLines(...requested: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await super.readLastLines(...asked);
+        return await super.readLastLines(...requested);
       } catch (error) {
         const isLost = error instanceof EngineError && error.code === 'unreachable';
         if (!isLost || attempt === maxAttempts || !this.#shared.hasAnswered) throw error;

@@ -18,6 +18,6 @@ const engineError = /error (?:response from daemon|from registry): .*/gi;
 const cancelledCall = /error during connect: [^\n]*?context canceled/g;
 
 export function isConnectionLost(stderr: string): boolean {
-  const said = removeCancelledCallPrefix(stderr).replaceAll(cancelledCall, '');
-  return unreached.test(said) || broken.test(said.replaceAll(engineError, ''));
+  const given = removeCancelledCallPrefix(stderr).replaceAll(cancelledCall, '');
+  return unreached.test(given) || broken.test(given.replaceAll(engineError, ''));
 }

@@ -17,7 +17,7 @@ const maxOutput = 1024 ** 2;
  */
 export async function runAttachedCommand(
   engine: Engine,
-  asked: readonly string[],
+  requested: readonly string[],
   deadlineMs: number,
 ): Promise<AttachedCommandResult> {
   const output: string[] = [];
@@ -28,7 +28,7 @@ export async function runAttachedCommand(
     left -= line.length + 1;
   };
   const read = { output: createLineStream(noteIn(output)), onStderrLine: noteIn(errors) };
-  const { exitCode, timedOut } = await engine.call(asked, { deadlineMs, repeatable: false, ...read });
+  const { exitCode, timedOut } = await engine.call(requested, { deadlineMs, repeatable: false, ...read });
   return { exitCode: timedOut ? null : exitCode, lines: [...output, ...errors] };
 }
 

@@ -56,18 +56,18 @@ export async function takeContainerSnapshots(
   ids: readonly string[],
   copied: ReadonlyMap<string, readonly string[]> = new Map(),
 ): Promise<ContainerSnapshot[]> {
-  const blueprints: ContainerSnapshot[] = [];
+  const snapshots: ContainerSnapshot[] = [];
   for (const raw of await engine.inspectRaw(ids)) {
-    const blueprint = toContainerSnapshot(raw, engine.apiVersion);
+    const snapshot = toContainerSnapshot(raw, engine.apiVersion);
     const mounted = new Set(
       toList<Json>(raw.Mounts).map(({ Destination }) => normalizeContainerPath(String(Destination))),
     );
-    const paths = (copied.get(blueprint.id) ?? []).filter(
+    const paths = (copied.get(snapshot.id) ?? []).filter(
       (path) => !mounted.has(normalizeContainerPath(path)),
     );
-    blueprints.push({ ...blueprint, ...(await readCopiedFiles(engine, blueprint.id, paths)) });
+    snapshots.push({ ...snapshot, ...(await readCopiedFiles(engine, snapshot.id, paths)) });
   }
-  return blueprints;
+  return snapshots;
 }
 
 /**

@@ -130,16 +130,16 @@ export async function copyFilesToContainer(
  */
 export async function requireCopyableFiles(
   engine: Engine,
-  blueprint: ContainerSnapshot,
+  snapshot: ContainerSnapshot,
   project: string,
 ): Promise<void> {
-  const { imageId, platform, copied } = blueprint;
+  const { imageId, platform, copied } = snapshot;
   if (copied.length === 0) return;
   const scratch = await createHelperContainer(engine, imageId, project, { platform });
   // If the image is missing, do not fail here: another check reports that a rollback is impossible.
   if (scratch === null) return;
   try {
-    await copyFilesToContainer(engine, scratch, blueprint);
+    await copyFilesToContainer(engine, scratch, snapshot);
   } finally {
     await removeHelperContainer(engine.uncancellable(), scratch).catch(() => {});
   }

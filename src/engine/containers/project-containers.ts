@@ -98,24 +98,24 @@ interface PreviousListing {
 /**
  * Lists a project's containers. A project may have a hundred containers that the run does not touch, so results are
  * reused.
- * @param earlier - previous result: containers with unchanged id, name and status are reused, except those of
+ * @param previous - previous result: containers with unchanged id, name and status are reused, except those of
  * `services`
  */
 export async function listProjectContainers(
   engine: Engine,
   project: string,
-  earlier: PreviousListing = { containers: [], services: new Set() },
+  previous: PreviousListing = { containers: [], services: new Set() },
 ): Promise<ProjectContainers> {
   const listed = await engine.listContainers(projectFilterOf(project));
   const own = listed.filter(
     (container) => container.labels[composeLabels.oneOff] !== 'True' && !isHookContainer(container),
   );
-  const others = earlier.containers.filter((each) => !earlier.services.has(serviceOf(each)));
+  const others = previous.containers.filter((each) => !previous.services.has(serviceOf(each)));
   const same = others.filter(({ id, name, status }) =>
     own.some((each) => each.id === id && each.name === name && each.status === status),
   );
-  const asked = own.flatMap(({ id }) => (same.some((each) => each.id === id) ? [] : [id]));
-  return separateLeftoverContainers([...same, ...(await engine.inspectContainers(asked))]);
+  const requested = own.flatMap(({ id }) => (same.some((each) => each.id === id) ? [] : [id]));
+  return separateLeftoverContainers([...same, ...(await engine.inspectContainers(requested))]);
 }
 
 export function separateLeftoverContainers(all: readonly Container[]): ProjectContainers {

@@ -22,18 +22,18 @@ const createDeadlineMs = 300_000;
  */
 export async function recreateContainer(
   engine: Engine,
-  blueprint: ContainerSnapshot,
+  snapshot: ContainerSnapshot,
   successors: ReadonlyMap<string, string>,
 ): Promise<string> {
   try {
-    const spec = await specOf(engine, blueprint, successors);
+    const spec = await specOf(engine, snapshot, successors);
     const made = await create(engine, spec).catch(tolerateErrors('conflict'));
-    const twin = made === null ? await findTwin(engine, blueprint) : null;
+    const twin = made === null ? await findTwin(engine, snapshot) : null;
     if (twin?.started) return twin.id;
     if (twin !== null) await remove(engine, twin.id);
     // After a conflict, try again. The second attempt fails if the name belongs to an unrelated container.
     const id = made ?? (await create(engine, spec));
-    await complete(engine, blueprint, id).catch(async (error) => {
+    await complete(engine, snapshot, id).catch(async (error) => {
       // A later run must not mistake a container without its networks and files for a complete container.
       await remove(engine, id).catch(() => {});
       throw error;
@@ -42,7 +42,7 @@ export async function recreateContainer(
   } catch (error) {
     const cause = findEngineError(error);
     if (cause?.status == null) throw error;
-    const message = `${blueprint.name} could not be recreated: ${cause.message}`;
+    const message = `${snapshot.name} could not be recreated: ${cause.message}`;
     throw new UpdateError('containers-not-restored', message, { cause });
   }
 }
@@ -52,13 +52,13 @@ const create = (engine: Engine, spec: ContainerSpec): Promise<string> =>
 
 async function specOf(
   engine: Engine,
-  blueprint: ContainerSnapshot,
+  snapshot: ContainerSnapshot,
   successors: ReadonlyMap<string, string>,
 ): Promise<ContainerSpec> {
-  const { name, platform, config, hostConfig, networks, imageReference, imageId } = blueprint;
+  const { name, platform, config, hostConfig, networks, imageReference, imageId } = snapshot;
   // Use the old image reference, so that the container looks as before. If the reference now points to a different
   // image, use the image's id instead.
-  const isSame = isContainerOfImage(blueprint, await engine.inspectImage(imageReference));
+  const isSame = isContainerOfImage(snapshot, await engine.inspectImage(imageReference));
   const endpoints = Object.entries(networks);
   const first = firstNetwork(networks, hostConfig);
   const all = canCreateWithAllNetworks(engine.apiVersion);
@@ -79,13 +79,13 @@ async function specOf(
  * Copies files into a new container. Before API 1.44, also connects it to its remaining networks, because it was
  * created with only one.
  */
-async function complete(engine: Engine, blueprint: ContainerSnapshot, id: string): Promise<void> {
-  const { networks, hostConfig, copied } = blueprint;
+async function complete(engine: Engine, snapshot: ContainerSnapshot, id: string): Promise<void> {
+  const { networks, hostConfig, copied } = snapshot;
   const first = firstNetwork(networks, hostConfig);
   const others = Object.entries(networks).filter(([name]) => name !== first);
   if (!canCreateWithAllNetworks(engine.apiVersion))
     for (const [name, endpoint] of others) await engine.connectNetwork(name, id, endpoint as Json);
-  if (copied.length > 0) await copyFilesToContainer(engine, id, blueprint);
+  if (copied.length > 0) await copyFilesToContainer(engine, id, snapshot);
 }
 
 /**

@@ -28,8 +28,8 @@ export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string
  * Checks whether the engine rejected a request, without any effect, because of the API version. This happens if the
  * engine that reported its version has been replaced by another engine.
  */
-export const isUnsupportedVersionResponse = (answer: { status: number; body: Buffer }): boolean =>
-  answer.status === 400 && /client version \S+ is too (?:new|old)/i.test(errorMessageOf(answer));
+export const isUnsupportedVersionResponse = (response: { status: number; body: Buffer }): boolean =>
+  response.status === 400 && /client version \S+ is too (?:new|old)/i.test(errorMessageOf(response));
 
 /** Adds the API version to a path; null leaves the path unchanged. */
 export const toVersionedPath = (version: string | null, path: string): string =>

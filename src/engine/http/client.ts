@@ -41,21 +41,21 @@ export class EngineClient {
 
   /** Sends a request and returns the response, whatever its status. */
   sendRequest(question: EngineRequest): Promise<EngineResponse> {
-    return this.#versioned(question, async (asked) => {
-      const answer = await sendEngineRequest(this.#targetOf(), asked);
-      if (question.path === versionPath && answer.status === 200)
-        this.#version = Promise.resolve(this.#learn(answer));
-      return answer;
+    return this.#versioned(question, async (requested) => {
+      const response = await sendEngineRequest(this.#targetOf(), requested);
+      if (question.path === versionPath && response.status === 200)
+        this.#version = Promise.resolve(this.#learn(response));
+      return response;
     });
   }
 
   /** Opens a streamed response. Fails if the response has an error status, or if nothing arrives for `silenceMs`. */
   async openStream(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
-    const opened = await this.#versioned(question, async (asked) => {
-      const stream = await openStream(this.#targetOf(), asked, silenceMs);
+    const opened = await this.#versioned(question, async (requested) => {
+      const stream = await openStream(this.#targetOf(), requested, silenceMs);
       const isRefusal = stream.status >= 300;
       const refusal = isRefusal
-        ? await readResponseBody(stream, { ...asked, ...errorBodyLimits }, asked.deadlineMs)
+        ? await readResponseBody(stream, { ...requested, ...errorBodyLimits }, requested.deadlineMs)
         : null;
       return { ...stream, body: refusal ?? Buffer.alloc(0) };
     });
@@ -68,7 +68,7 @@ export class EngineClient {
    */
   async #versioned<T extends EngineResponse>(
     question: EngineRequest,
-    send: (asked: EngineRequest) => Promise<T>,
+    send: (requested: EngineRequest) => Promise<T>,
   ): Promise<T> {
     const { deadlineMs, method, path, body } = question;
     const endsAt = performance.now() + deadlineMs;
@@ -78,11 +78,15 @@ export class EngineClient {
       try {
         const isPlain = path === versionPath || method === 'HEAD';
         const version = isPlain ? null : await awaitWithDeadline(this.#agree(), left(), question);
-        const answer = await send({ ...question, path: toVersionedPath(version, path), deadlineMs: left() });
-        if (!isFirst || body instanceof Readable || !isUnsupportedVersionResponse(answer)) {
-          const { apiVersion } = answer;
+        const response = await send({
+          ...question,
+          path: toVersionedPath(version, path),
+          deadlineMs: left(),
+        });
+        if (!isFirst || body instanceof Readable || !isUnsupportedVersionResponse(response)) {
+          const { apiVersion } = response;
           if (!isPlain) this.apiVersion = version ?? apiVersion;
-          return { ...answer, apiVersion: version ?? apiVersion };
+          return { ...response, apiVersion: version ?? apiVersion };
         }
         // Another engine has replaced the engine that reported its version, so request the version again.
         this.#version = null;
@@ -101,9 +105,9 @@ export class EngineClient {
    * /version`: the engine then uses its newest version.
    */
   #agree(): Promise<string | null> {
-    const asked = { method: 'GET', path: versionPath, deadlineMs: this.#deadlineMs } as const;
-    this.#version ??= sendEngineRequest(this.#targetOf(), asked).then((answer) =>
-      answer.status === 200 ? this.#learn(answer) : null,
+    const requested = { method: 'GET', path: versionPath, deadlineMs: this.#deadlineMs } as const;
+    this.#version ??= sendEngineRequest(this.#targetOf(), requested).then((response) =>
+      response.status === 200 ? this.#learn(response) : null,
     );
     return this.#version;
   }

@@ -56,20 +56,21 @@ const statusesOfDenial = [401, 403, 405, 407];
 const codesOfStatus: Readonly<Record<number, EngineErrorCode>> = { 404: 'not-found', 409: 'conflict' };
 
 /** @param call - method and path of the request, such as `GET /version` */
-export function createResponseError(call: string, answer: { status: number; body: Buffer }): EngineError {
-  const { status } = answer;
-  const said = errorMessageOf(answer);
+export function createResponseError(call: string, response: { status: number; body: Buffer }): EngineError {
+  const { status } = response;
+  const given = errorMessageOf(response);
   const isForeign =
-    findEngineMessage(answer.body) === null && (answer.body.length > 0 || statusesOfDenial.includes(status));
-  const place = call.replaceAll(/[0-9a-f]{64}/g, (id) => id.slice(0, 12));
-  const failure = answer.body.length > 0 ? said : `${place} failed with ${said}`;
+    findEngineMessage(response.body) === null &&
+    (response.body.length > 0 || statusesOfDenial.includes(status));
+  const location = call.replaceAll(/[0-9a-f]{64}/g, (id) => id.slice(0, 12));
+  const failure = response.body.length > 0 ? given : `${location} failed with ${given}`;
   if (!isForeign) return new EngineError(codesOfStatus[status] ?? 'refused', failure, { status });
-  const words = said
+  const words = given
     .replaceAll(/<[^<>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim();
   const shown = words.includes(String(status)) ? words : `${status} ${words}`.trim();
-  const message = `a proxy in front of the engine blocks ${place} (${shown})`;
+  const message = `a proxy in front of the engine blocks ${location} (${shown})`;
   return new EngineError('refused-by-proxy', message, { status });
 }
 

@@ -68,15 +68,15 @@ export function createClientRequest(
  */
 export async function sendEngineRequest(
   target: EngineConnection,
-  asked: EngineRequest,
+  requested: EngineRequest,
 ): Promise<EngineResponse> {
-  const endsAt = performance.now() + asked.deadlineMs;
-  const stream = await openStream(target, asked, Number.POSITIVE_INFINITY);
+  const endsAt = performance.now() + requested.deadlineMs;
+  const stream = await openStream(target, requested, Number.POSITIVE_INFINITY);
   const { status, apiVersion } = stream;
   return {
     status,
     apiVersion,
-    body: await readResponseBody(stream, asked, Math.max(1, endsAt - performance.now())),
+    body: await readResponseBody(stream, requested, Math.max(1, endsAt - performance.now())),
   };
 }
 
@@ -86,14 +86,19 @@ export async function sendEngineRequest(
  */
 export async function openStream(
   target: EngineConnection,
-  asked: EngineRequest,
+  requested: EngineRequest,
   idleMs: number,
 ): Promise<EngineStream> {
-  const { answer, close } = send(target, asked);
+  const { answer: response, close } = send(target, requested);
   try {
-    const head = await awaitWithDeadline(answer, asked.deadlineMs, asked);
+    const head = await awaitWithDeadline(response, requested.deadlineMs, requested);
     const apiVersion = String(head.headers['api-version'] ?? '');
-    return { status: head.statusCode ?? 0, apiVersion, chunks: chunksOf(head, idleMs, asked, close), close };
+    return {
+      status: head.statusCode ?? 0,
+      apiVersion,
+      chunks: chunksOf(head, idleMs, requested, close),
+      close,
+    };
   } catch (error) {
     close();
     throw error;
@@ -138,10 +143,10 @@ function send(
 /** @throws EngineError if the response is longer than the limit and `cut` is not set */
 export function readResponseBody(
   stream: EngineStream,
-  asked: EngineRequest,
+  requested: EngineRequest,
   deadlineMs: number,
 ): Promise<Buffer> {
-  const { limit = usualLimit, cut = false } = asked;
+  const { limit = usualLimit, cut = false } = requested;
   const read = async () => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -150,25 +155,25 @@ export function readResponseBody(
       chunks.push(chunk);
       if (size <= limit) continue;
       if (cut) break;
-      const message = `the engine's answer is longer than ${limit} bytes (${requestNameOf(asked)})`;
+      const message = `the engine's answer is longer than ${limit} bytes (${requestNameOf(requested)})`;
       throw new EngineError('too-big', message);
     }
     return Buffer.concat(chunks).subarray(0, limit);
   };
-  return awaitWithDeadline(read(), deadlineMs, asked).finally(() => stream.close());
+  return awaitWithDeadline(read(), deadlineMs, requested).finally(() => stream.close());
 }
 
 async function* chunksOf(
-  answer: IncomingMessage,
+  response: IncomingMessage,
   idleMs: number,
-  asked: EngineRequest,
+  requested: EngineRequest,
   close: () => void,
 ): AsyncGenerator<Buffer> {
-  const iterator: AsyncIterator<Buffer> = answer[Symbol.asyncIterator]();
+  const iterator: AsyncIterator<Buffer> = response[Symbol.asyncIterator]();
   try {
     for (;;) {
       // Each chunk has its own deadline, so the time that the consumer takes between chunks does not count.
-      const { done, value } = await awaitWithDeadline(iterator.next(), idleMs, asked);
+      const { done, value } = await awaitWithDeadline(iterator.next(), idleMs, requested);
       if (done) return;
       yield value;
     }
@@ -181,7 +186,7 @@ async function* chunksOf(
 export async function awaitWithDeadline<T>(
   work: Promise<T>,
   deadlineMs: number,
-  { signal, ...asked }: Pick<EngineRequest, 'signal' | 'method' | 'path'>,
+  { signal, ...requested }: Pick<EngineRequest, 'signal' | 'method' | 'path'>,
 ): Promise<T> {
   const { promise: ended, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal?.reason);
@@ -189,7 +194,7 @@ export async function awaitWithDeadline<T>(
     reject(
       new EngineError(
         'late',
-        `the engine did not answer within ${deadlineMs / 1000} s (${requestNameOf(asked)})`,
+        `the engine did not answer within ${deadlineMs / 1000} s (${requestNameOf(requested)})`,
       ),
     );
   const timer = Number.isFinite(deadlineMs) ? setTimeout(late, deadlineMs) : undefined;

@@ -62,8 +62,8 @@ function removeDefaultOptions(text: string): string {
   const [source = '', target, mode = ''] = text.split(':');
   if (target === undefined) return text;
   const own = source.startsWith('/') ? ownOptions : ofVolumes;
-  const asked = mode.split(',').filter((option) => !own.includes(option));
-  return [source, target, ...(asked.length > 0 ? [asked.join()] : [])].join(':');
+  const requested = mode.split(',').filter((option) => !own.includes(option));
+  return [source, target, ...(requested.length > 0 ? [requested.join()] : [])].join(':');
 }
 
 /**

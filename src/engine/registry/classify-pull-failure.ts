@@ -115,9 +115,9 @@ export function classifyPullFailure(
   references: Iterable<string> = [],
   status: number | null = null,
 ): PullFailure {
-  const said = removeNamesAndNumbers(text, references);
+  const given = removeNamesAndNumbers(text, references);
   for (const [pattern, code, again, sentence, advice] of rows) {
-    if (!pattern.test(status === 401 || status === 403 ? `Error response from daemon: ${said}` : said))
+    if (!pattern.test(status === 401 || status === 403 ? `Error response from daemon: ${given}` : given))
       continue;
     return { code, retryPolicy: again, sentence, ...(advice && { advice }) };
   }

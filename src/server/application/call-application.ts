@@ -6,9 +6,9 @@ export class ApplicationError extends Error {
   /** Name of the called function, for example `queue.hold` or `store.get`. */
   readonly asked: string;
 
-  constructor(asked: string, message: string, options?: ErrorOptions) {
+  constructor(requested: string, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.asked = asked;
+    this.asked = requested;
   }
 }
 
@@ -27,12 +27,12 @@ export async function callApplication<T>(
     if (isLate) onLate();
   };
   // The async function turns synchronous errors into rejections.
-  const answer = (async () => call())();
+  const response = (async () => call())();
   // Handles a rejection after the deadline, when nothing awaits the result any more.
-  answer.then(settled, settled);
+  response.then(settled, settled);
   try {
     const late = () => new ApplicationError(name, `${name}() did not respond within ${deadlineMs / 1000} s`);
-    return await awaitUntilDeadline(answer, deadlineMs, late);
+    return await awaitUntilDeadline(response, deadlineMs, late);
   } catch (cause) {
     isLate = true;
     throw cause instanceof ApplicationError

@@ -11,9 +11,10 @@ export async function fetchJobs(
   { queue }: Pick<ValidatedInstanceOptions, 'queue'>,
   { host }: ServerTiming,
 ): Promise<BlockingJob[]> {
-  const answer: unknown = await callApplication('queue.jobs', () => queue.jobs(), host);
-  if (!Array.isArray(answer)) throw new ApplicationError('queue.jobs', 'queue.jobs() did not return a list');
-  return answer.map((job: unknown) => {
+  const response: unknown = await callApplication('queue.jobs', () => queue.jobs(), host);
+  if (!Array.isArray(response))
+    throw new ApplicationError('queue.jobs', 'queue.jobs() did not return a list');
+  return response.map((job: unknown) => {
     const { kind, state, title, since, stuck } = Object(job) as Record<string, unknown>;
     return {
       kind: jobKinds.find((known) => known === kind) ?? 'job',

@@ -55,10 +55,10 @@ export class AvailableUpdateFinder {
   #announced: string | null = null;
 
   constructor(context: UpdateFinderContext, lastRun: () => Promise<Run | null>) {
-    const { engine, settings, place } = context;
+    const { engine, settings, place: location } = context;
     this.#context = context;
     this.#lastRun = lastRun;
-    this.#lag = new StaleTagWatch(engine, settings, () => place.findDeployment());
+    this.#lag = new StaleTagWatch(engine, settings, () => location.findDeployment());
     const { trust } = settings.feed ?? {};
     const proven = trust ? new ReleaseVerifier(context, trust) : null;
     this.#proven = proven;
@@ -140,8 +140,8 @@ export class AvailableUpdateFinder {
   }
 
   async #appVariables() {
-    const { engine, place, settings } = this.#context;
-    const { project, service } = await place.findDeployment();
+    const { engine, place: location, settings } = this.#context;
+    const { project, service } = await location.findDeployment();
     const which = { project, service: settings.app ?? service, oneOff: 'False' };
     const label = Object.entries(which).map(([key, value]) => `${composeLabels[key as 'oneOff']}=${value}`);
     const [app] = await engine.listContainers({ label, status: ['running'] });

@@ -65,8 +65,10 @@ export class ChannelFileReader {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
     const copies: ChannelFileCopy[] = [];
     const problems = new Set<string>();
-    for (const place of feed ? listChannelFileLocations(feed, listChannelReleases(channel, releases)) : []) {
-      const copy = await this.#readAt(place, limit);
+    for (const location of feed
+      ? listChannelFileLocations(feed, listChannelReleases(channel, releases))
+      : []) {
+      const copy = await this.#readAt(location, limit);
       signal.throwIfAborted();
       if (typeof copy === 'string') problems.add(copy);
       else if (copy?.channel === channel) copies.push(copy);

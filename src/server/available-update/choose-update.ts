@@ -71,7 +71,7 @@ export function chooseAvailableUpdate(known: AvailableUpdateFacts): AvailableUpd
 }
 
 function chooseFromReleases(known: AvailableUpdateFacts): AvailableUpdate {
-  const { version, channel, releases, checkedAt, staleTag: lag, lastRun, skipped } = known;
+  const { version, channel, releases, checkedAt, staleTag, lastRun, skipped } = known;
   const latest = releases === null ? null : findNewestRelease(channel, releases);
   // A newer release ends the skip.
   const isSkipped = latest !== null && latest.version === skipped?.version;
@@ -108,8 +108,11 @@ function chooseFromReleases(known: AvailableUpdateFacts): AvailableUpdate {
         : `${first} must be installed before ${latest.version}, but no upgrade path to ${first} is known`,
     );
   }
-  if (lag?.version === next.version)
-    return none('tag-lags', `${lag.version} was published, but ${lag.reference} does not point to it yet`);
+  if (staleTag?.version === next.version)
+    return none(
+      'tag-lags',
+      `${staleTag.version} was published, but ${staleTag.reference} does not point to it yet`,
+    );
   return {
     ...shown,
     next: {

@@ -68,18 +68,18 @@ export class ReleaseVerifier {
     const { version } = this.#context.settings;
     const isOlder = (release: Release) => isNewerVersion(version, release.version);
     // Stable releases are verified whatever the channel, because required intermediate releases are always stable.
-    const asked = channels
+    const requested = channels
       .filter((one) => one === 'stable' || one === channel)
       .map((one) =>
         listChannelReleases(one, releases)
           .filter((release) => !isOlder(release))
           .slice(0, maxVerifiedReleases),
       );
-    const proofs = await this.#prove(asked.flat(), signal);
+    const proofs = await this.#prove(requested.flat(), signal);
     for (const [release, proof] of proofs)
       if (typeof proof === 'object' && isSignedTimeInFuture(proof.publishedAt))
         proofs.set(release, `the publication date ${proof.publishedAt} is in the future`);
-    for (const line of asked) await this.#refuseOld(line, proofs);
+    for (const line of requested) await this.#refuseOld(line, proofs);
     this.#proofs = proofs;
     const isUnproven = (release: Release) =>
       !isOlder(release) && release.version !== version && typeof proofs.get(release.version) !== 'object';
@@ -92,7 +92,7 @@ export class ReleaseVerifier {
             ? []
             : release;
       }),
-      problem: describeUnverifiedReleases(asked.flat().filter(isUnproven), proofs),
+      problem: describeUnverifiedReleases(requested.flat().filter(isUnproven), proofs),
     };
   }
 

@@ -39,10 +39,10 @@ export class StaleTagWatch {
   /** Stale tag of the last finished run. */
   #left: { of: string; lag: Promise<StaleTag | null> } | null = null;
 
-  constructor(engine: EngineApi, settings: ValidatedInstanceOptions, home: () => Promise<Deployment>) {
+  constructor(engine: EngineApi, settings: ValidatedInstanceOptions, deployment: () => Promise<Deployment>) {
     this.#engine = engine;
     this.#settings = settings;
-    this.#home = home;
+    this.#home = deployment;
   }
 
   /** Returns the stale tag of the last run; null if there is none. No update is offered until the result is known. */
@@ -56,13 +56,13 @@ export class StaleTagWatch {
 
   /** Checks in the registry whether a stale tag has been moved. */
   async recheck(run: Run | null): Promise<void> {
-    const lag = await this.after(run);
+    const staleTag = await this.after(run);
     const left = this.#left;
-    if (lag === null || left === null) return;
+    if (staleTag === null || left === null) return;
     try {
-      if (!lag.digests.includes(await this.#remoteDigest(lag))) left.lag = Promise.resolve(null);
+      if (!staleTag.digests.includes(await this.#remoteDigest(staleTag))) left.lag = Promise.resolve(null);
     } catch (cause) {
-      const message = `cannot check in the registry which image ${lag.reference} points to`;
+      const message = `cannot check in the registry which image ${staleTag.reference} points to`;
       this.#settings.log({ level: 'warn', message, cause });
     }
   }

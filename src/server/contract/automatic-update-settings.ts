@@ -9,7 +9,7 @@ export type AutomaticUpdateSettingsChange = {
 export type AutomaticUpdateSettings = Omit<Automatic, 'nextAt' | 'blockedBy'>;
 
 export const applyAutomaticUpdateDefaults = (
-  said: AutomaticUpdateSettingsChange,
+  given: AutomaticUpdateSettingsChange,
 ): AutomaticUpdateSettings => ({
   enabled: false,
   from: '02:00',
@@ -18,7 +18,7 @@ export const applyAutomaticUpdateDefaults = (
   days: [],
   minAgeHours: 72,
   includeMajors: false,
-  ...omitUndefinedSettings(said),
+  ...omitUndefinedSettings(given),
 });
 
 export const omitUndefinedSettings = (

@@ -17,14 +17,14 @@ const probeLabel = 'svc-updater.probe';
  */
 export async function checkUpdaterMounts(
   engine: EngineApi,
-  home: Deployment,
+  deployment: Deployment,
   { name }: Pick<Product, 'name'> = svcProduct,
 ): Promise<void> {
-  const image = await engine.inspectImage(home.container.imageId);
+  const image = await engine.inspectImage(deployment.container.imageId);
   if (image === null) return;
   // Remove the containers of interrupted checks first. If this fails, no container is created, so they cannot
   // accumulate.
-  for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
+  for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${deployment.project}`] }))
     await removeProbeContainer(engine, id);
   // A container inherits the labels that compose gave the image when it built the image. They are overwritten with
   // empty values; otherwise, the container would be listed as part of the project.
@@ -34,17 +34,20 @@ export async function checkUpdaterMounts(
   try {
     const id = await engine.createContainer({
       name: `${name}-updater-probe-${crypto.randomUUID()}`,
-      Image: home.container.imageId,
+      Image: deployment.container.imageId,
       Cmd: ['never-started'],
-      Labels: { ...Object.fromEntries(inherited.map((name) => [name, ''])), [probeLabel]: home.project },
-      HostConfig: { Mounts: buildUpdaterMounts(home), NetworkMode: 'none' },
+      Labels: {
+        ...Object.fromEntries(inherited.map((name) => [name, ''])),
+        [probeLabel]: deployment.project,
+      },
+      HostConfig: { Mounts: buildUpdaterMounts(deployment), NetworkMode: 'none' },
     });
     await removeProbeContainer(engine, id);
   } catch (error) {
     const isRefusal = error instanceof EngineError && error.status !== null;
     if (!isRefusal || error.code === 'refused-by-proxy' || error.status === 403) throw error;
     const missing = error.status === 400 ? findMissingPath(error.message) : null;
-    if (missing !== null) throw createMissingPathError(missing, home);
+    if (missing !== null) throw createMissingPathError(missing, deployment);
   }
 }
 

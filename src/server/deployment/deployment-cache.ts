@@ -58,15 +58,15 @@ export class DeploymentCache {
 
   async observe(): Promise<DeploymentState> {
     try {
-      const home = await this.findDeployment();
+      const deployment = await this.findDeployment();
       const [container, foreign] = await Promise.all([
         this.#engine.inspectContainer(this.#settings.containerName),
-        this.#foreignReason(home),
+        this.#foreignReason(deployment),
       ]).catch((error) => {
         throw createEngineUnreachableError(this.#engine, error);
       });
-      const updater = container && { container, isOurs: isUpdaterOfInstance(container, home) };
-      return { home, noHome: null, updater, foreign };
+      const updater = container && { container, isOurs: isUpdaterOfInstance(container, deployment) };
+      return { home: deployment, noHome: null, updater, foreign };
     } catch (error) {
       if (error instanceof DeploymentNotFoundError)
         return { home: null, noHome: error, updater: null, foreign: null };

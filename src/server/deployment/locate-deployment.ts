@@ -41,9 +41,9 @@ export async function locateDeployment(
     }
     await rejectSwarm(engine, own, settings);
     const realSocket = isSocket ? await realpath(engine.path).catch(() => engine.path) : '';
-    const home = readDeployment(own, settings, realSocket);
-    await checkUpdaterMounts(engine, home, settings.product);
-    return home;
+    const deployment = readDeployment(own, settings, realSocket);
+    await checkUpdaterMounts(engine, deployment, settings.product);
+    return deployment;
   } catch (error) {
     throw error instanceof EngineError ? createEngineUnreachableError(engine, error) : error;
   }

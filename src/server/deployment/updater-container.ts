@@ -53,7 +53,7 @@ type UpdaterSettings = Pick<
 
 /** Returns the specification of an updater container (docs/contract.md 8.10). */
 export function buildUpdaterContainerSpec(
-  home: Deployment,
+  deployment: Deployment,
   settings: UpdaterSettings,
   { command, services, initialFacts: origin }: UpdaterInvocation,
 ): ContainerSpec {
@@ -72,24 +72,24 @@ export function buildUpdaterContainerSpec(
     SVC_UPDATER_NOTIFY: 'none',
     // The updater identifies the instance by the id of the server's container, because container labels are not
     // trusted.
-    SVC_UPDATER_CONTAINER: home.container.id,
+    SVC_UPDATER_CONTAINER: deployment.container.id,
   };
   return {
     name: containerName,
     Image: updaterImage,
     Cmd: [
       ...command,
-      ...['--project', home.project, '--dir', home.directory, '--log', 'json'],
+      ...['--project', deployment.project, '--dir', deployment.directory, '--log', 'json'],
       ...(services ?? []).flatMap((name) => ['--service', name]),
     ],
     Env: [
-      `DOCKER_HOST=unix://${home.socket}`,
+      `DOCKER_HOST=unix://${deployment.socket}`,
       ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
     ],
     StopTimeout: secondsToStop,
     Labels: {
-      [labels.project]: home.project,
-      [labels.directory]: home.directory,
+      [labels.project]: deployment.project,
+      [labels.directory]: deployment.directory,
       [labels.run]: origin.id,
       [labels.kind]: origin.kind ?? 'update',
       [labels.by]: origin.by ?? '',
@@ -98,7 +98,7 @@ export function buildUpdaterContainerSpec(
       [labels.startedAt]: origin.startedAt,
     },
     HostConfig: {
-      Mounts: buildUpdaterMounts(home),
+      Mounts: buildUpdaterMounts(deployment),
       NetworkMode: 'none',
       CapDrop: ['ALL'],
       CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
@@ -125,15 +125,15 @@ export const createAdditionalUpdaterName = (
 /** Like `buildUpdaterContainerSpec`, but the engine never restarts the container. */
 export function buildAdditionalUpdaterSpec(
   word: AdditionalUpdaterPurpose,
-  home: Deployment,
+  deployment: Deployment,
   settings: UpdaterSettings,
   order: UpdaterInvocation,
 ): ContainerSpec {
-  const spec = buildUpdaterContainerSpec(home, settings, order);
+  const spec = buildUpdaterContainerSpec(deployment, settings, order);
   const RestartPolicy = { Name: 'no', MaximumRetryCount: 0 };
   return {
     ...spec,
-    name: createAdditionalUpdaterName(word, settings, home),
+    name: createAdditionalUpdaterName(word, settings, deployment),
     HostConfig: { ...spec.HostConfig, RestartPolicy },
   };
 }
@@ -163,12 +163,12 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
  */
 export function isUpdaterOfInstance(
   { labels: given, requestedMounts }: Container,
-  home: Deployment,
+  deployment: Deployment,
 ): boolean {
-  if (new HostPaths(requestedMounts).fromHost(home.directory) === null) return false;
+  if (new HostPaths(requestedMounts).fromHost(deployment.directory) === null) return false;
   const [project, directory] = [given[labels.project], given[labels.directory]];
   if (project === undefined && directory === undefined) return true;
-  return project === home.project && directory === home.directory;
+  return project === deployment.project && directory === deployment.directory;
 }
 
 /** Maximum time in milliseconds between the creation and the start of a container. */

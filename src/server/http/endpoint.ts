@@ -58,14 +58,14 @@ export interface Endpoint {
    */
   startsUpdater?: true;
   /** Handles requests from users who are not admins. If omitted, these requests are rejected. */
-  answerUser?(door: EndpointDependencies): Promise<Response>;
-  answer(door: EndpointDependencies, request: Request, by: string): Promise<Response>;
+  answerUser?(dependencies: EndpointDependencies): Promise<Response>;
+  answer(dependencies: EndpointDependencies, request: Request, by: string): Promise<Response>;
 }
 
 /** Endpoint that is also a method of the library object. */
 export interface LibraryOperation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
   body: NonNullable<Endpoint['body']> & { schema: z.ZodMiniType<Said> };
-  ask(service: UpdateApi, said: Said, by: string): Promise<Result>;
+  ask(service: UpdateApi, given: Said, by: string): Promise<Result>;
   /** Converts the result to the body of a successful response. @throws ProblemError if the result is a failure */
-  told(result: NoInfer<Result>, said: NoInfer<Said>): object;
+  told(result: NoInfer<Result>, given: NoInfer<Said>): object;
 }

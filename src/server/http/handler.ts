@@ -22,7 +22,7 @@ export function createRequestHandler(
   service: UpdateApi,
   { path, authorize, log }: Pick<ValidatedInstanceOptions, 'path' | 'authorize' | 'log'>,
 ): (request: Request) => Promise<Response> {
-  const door = { service, path, streams: new Set<symbol>() };
+  const dependencies = { service, path, streams: new Set<symbol>() };
   const routes = Map.groupBy(endpoints, ({ at }) => `${path}${at}`);
 
   async function answer(request: Request): Promise<Response> {
@@ -39,7 +39,9 @@ export function createRequestHandler(
     // the next server. After an error response, the client would not reconnect.
     if (service.closing.aborted && !isStream(request))
       throw new UnavailableError('the server is shutting down');
-    return answerUser && !asker.isAdmin ? answerUser(door) : endpoint.answer(door, request, asker.by);
+    return answerUser && !asker.isAdmin
+      ? answerUser(dependencies)
+      : endpoint.answer(dependencies, request, asker.by);
   }
 
   async function whoAsks(request: Request): Promise<RequestSender> {

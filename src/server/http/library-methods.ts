@@ -19,10 +19,10 @@ export function createLibraryMethods(
   const call = async <Said, Result>(
     method: string,
     { body, ask }: Pick<LibraryOperation<Said, Result>, 'body' | 'ask'>,
-    said: unknown,
+    given: unknown,
     by = name,
   ): Promise<Result> => {
-    const { data, error } = body.schema.safeParse(said, { error: english().localeError });
+    const { data, error } = body.schema.safeParse(given, { error: english().localeError });
     if (error)
       throw new TypeError(`${name}-updater: invalid argument of ${method}()\n${prettifyError(error)}`);
     if (isContradictoryStartRequest(data))
@@ -34,7 +34,7 @@ export function createLibraryMethods(
       const { pathname } = new URL(request.url);
       return pathname === path || pathname.startsWith(`${path}/`);
     },
-    status: (asked) => service.status(asked),
+    status: (requested) => service.status(requested),
     update: async ({ by, ...order } = {}) => call('update', libraryOperations.update, order, by),
     rollbackOffer: () => service.rollbackOffer(),
     rollback: async ({ by, ...order }) => call('rollback', libraryOperations.rollback, order, by),

@@ -75,11 +75,11 @@ async function answer(
  * An invalid host is replaced by `localhost`; otherwise, it could change the path of the URL.
  */
 function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): URL {
-  const asked = originalUrl ?? url;
+  const requested = originalUrl ?? url;
   // The URL is absolute if the request was sent through a proxy. With HTTP/2, the path can be any text, so only http(s)
   // URLs are parsed; otherwise, `x:@evil/` would be read as credentials and a host.
-  const whole = /^https?:\/\//i.test(asked) ? URL.parse(asked) : null;
-  const path = asked.startsWith('/') ? asked : whole ? whole.pathname + whole.search : '/';
+  const whole = /^https?:\/\//i.test(requested) ? URL.parse(requested) : null;
+  const path = requested.startsWith('/') ? requested : whole ? whole.pathname + whole.search : '/';
   const scheme = (socket as Partial<TLSSocket> | undefined)?.encrypted ? 'https' : 'http';
   const host = headers.host ?? headers[':authority'];
   const base =
@@ -104,7 +104,7 @@ async function toWebRequest(address: URL, request: NodeRequest, signal: AbortSig
   if (method === 'GET' || method === 'HEAD') return new Request(address, { method, headers, signal });
   const known = rejectedMethods.includes(method) ? `X-${method}` : method;
   const body = bodyOf(request);
-  const asked = new Request(address, {
+  const requested = new Request(address, {
     method: known,
     headers,
     signal,
@@ -113,8 +113,8 @@ async function toWebRequest(address: URL, request: NodeRequest, signal: AbortSig
   });
   // If a framework has read and discarded the body, the request has a placeholder body. Consume the placeholder, so
   // that the handler fails when it reads the body; otherwise, it would accept a request without its body.
-  if (body === undefined) await asked.text();
-  return asked;
+  if (body === undefined) await requested.text();
+  return requested;
 }
 
 /**

@@ -2,10 +2,10 @@ import * as z from 'zod/mini';
 import { logLevels, phases } from '../../core/progress/event.ts';
 import {
   createKeywordField,
-  defineSchema,
   createOptionalField,
   createPercentField,
   createTextField,
+  defineSchema,
 } from '../../wire/response-fields.ts';
 import * as shapes from '../../wire/status.ts';
 import { fieldDescriptions } from '../contract/schemas.ts';

@@ -30,8 +30,8 @@ import { readJsonBody } from './read-json-body.ts';
 const maxOpenStreams = 100;
 
 /** Whether a start request contains both `when: "idle"` and `force: true`. */
-export const isContradictoryStartRequest = (said: unknown): boolean => {
-  const { when, force } = Object(said) as { when?: unknown; force?: unknown };
+export const isContradictoryStartRequest = (given: unknown): boolean => {
+  const { when, force } = Object(given) as { when?: unknown; force?: unknown };
   return when === 'idle' && force === true;
 };
 
@@ -123,8 +123,8 @@ const update = createLibraryEndpoint({
       'Without a body, the update installs `next` from the status. `when: "idle"` and `force: true` cannot be combined.',
   },
   ...startEndpointFields,
-  ask: (service, { when = 'now', force = false, ...said }, by) =>
-    service.start({ ...toUpdateOptions(said), when, force, by }),
+  ask: (service, { when = 'now', force = false, ...given }, by) =>
+    service.start({ ...toUpdateOptions(given), when, force, by }),
 });
 
 /**
@@ -257,9 +257,9 @@ const getRollback: Endpoint = {
     ),
   },
   answer: async ({ service }) => {
-    const asked = await service.rollbackOffer();
-    if ('reason' in asked) throw new ProblemError(409, asked.reason.message, asked);
-    return createJsonResponse(200, asked.offer);
+    const requested = await service.rollbackOffer();
+    if ('reason' in requested) throw new ProblemError(409, requested.reason.message, requested);
+    return createJsonResponse(200, requested.offer);
   },
 };
 

@@ -41,9 +41,9 @@ export function formatCrossOriginMessage(request: Pick<Request, 'headers' | 'url
   const { headers } = request;
   const rule = 'Requests from a browser must come from the same origin.';
   const page = headers.has('sec-fetch-site') ? null : URL.parse(headers.get('origin') ?? '');
-  const asked = page && requestedHostOf(request, page);
-  if (!page?.host || !asked || page.host === asked) return rule;
-  return `${rule} The page is at ${page.host}, but the server received a request for ${asked}. Configure the proxy to forward the original Host header (nginx: proxy_set_header Host $http_host).`;
+  const requested = page && requestedHostOf(request, page);
+  if (!page?.host || !requested || page.host === requested) return rule;
+  return `${rule} The page is at ${page.host}, but the server received a request for ${requested}. Configure the proxy to forward the original Host header (nginx: proxy_set_header Host $http_host).`;
 }
 
 /** Whether a browser sends this `Authorization` header automatically, even if another site caused the request. */

@@ -54,13 +54,15 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   async check(): Promise<void> {
-    const { engine, place, runs, settings } = this.#parts;
+    const { engine, place: location, runs, settings } = this.#parts;
     if (settings.prefetch === false) return;
     const offered = await this.#offered();
     const release = offered?.release ?? null;
-    const home = await place.findDeployment();
-    const found = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, home));
-    const isOurs = found === null || isUpdaterOfInstance(found, home);
+    const deployment = await location.findDeployment();
+    const found = await engine.inspectContainer(
+      createAdditionalUpdaterName('prefetch', settings, deployment),
+    );
+    const isOurs = found === null || isUpdaterOfInstance(found, deployment);
     const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
     const step: PrefetchStep = isOurs ? planPrefetch(facts, Date.now()) : { kind: 'leave' };
     const told = step.kind === 'launch' ? 'waiting' : step.kind === 'tell' ? step.state : null;
@@ -81,7 +83,7 @@ export class Prefetcher implements RepeatedCheck {
         if (release === null || runs.isUnderWay || performance.now() < this.#notBefore) return;
         if (settings.prefetch !== true && !isInTimeWindow(settings.prefetch, Date.now())) return;
         this.#notBefore = performance.now() + hourMs;
-        return this.#launch(home, release, { tries: step.tries, replaced: found?.id });
+        return this.#launch(deployment, release, { tries: step.tries, replaced: found?.id });
     }
   }
 
@@ -114,19 +116,19 @@ export class Prefetcher implements RepeatedCheck {
    * of the old container holds the number of attempts.
    */
   async #launch(
-    home: Deployment,
+    deployment: Deployment,
     destination: UpdateTarget,
     { tries, replaced }: { tries: number; replaced: string | undefined },
   ): Promise<void> {
     const { engine, settings, closing } = this.#parts;
     const startedAt = new Date().toISOString();
     const { to } = destination;
-    const origin = { id: `prefetch-${home.project}`, from: settings.version, to, startedAt };
+    const origin = { id: `prefetch-${deployment.project}`, from: settings.version, to, startedAt };
     const record = new RunRecord(createRun(origin));
     await ensureUpdaterImage(record, { ...this.#parts, signal: closing });
-    const services = await chooseUpdatedServices(engine, home, settings);
+    const services = await chooseUpdatedServices(engine, deployment, settings);
     const command = ['fetch', ...(await createUpdaterTargetOptions(destination, engine))] as const;
-    const spec = buildAdditionalUpdaterSpec('prefetch', home, settings, {
+    const spec = buildAdditionalUpdaterSpec('prefetch', deployment, settings, {
       command,
       services,
       initialFacts: origin,

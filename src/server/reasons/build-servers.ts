@@ -15,9 +15,9 @@ export async function fetchBuildServers(
   version: string,
 ): Promise<BuildServer[]> {
   try {
-    const answer: unknown = await callApplication('buildServers', () => settings.buildServers(), host);
-    if (!Array.isArray(answer)) return [];
-    return answer.flatMap((one) => readBuildServer(one, version));
+    const response: unknown = await callApplication('buildServers', () => settings.buildServers(), host);
+    if (!Array.isArray(response)) return [];
+    return response.flatMap((one) => readBuildServer(one, version));
   } catch (cause) {
     if (!(cause instanceof ApplicationError)) throw cause;
     settings.log({ level: 'warn', message: 'cannot list the build servers', cause });

@@ -62,11 +62,11 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
     const next = await this.#findDue(settings);
     if (next === null) return;
     const isStillDue = async () => (await this.#findDue(await this.readSettings()))?.version === next.version;
-    const answer = await this.#starter.updateAutomatically(
+    const response = await this.#starter.updateAutomatically(
       { to: next.version, by: automaticCaller },
       isStillDue,
     );
-    if ('reason' in answer) throw new Error(answer.reason.message);
+    if ('reason' in response) throw new Error(response.reason.message);
     this.#failure = '';
   }
 

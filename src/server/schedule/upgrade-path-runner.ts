@@ -71,11 +71,11 @@ export class UpgradePathRunner implements RepeatedCheck {
   async #start({ id, upgradePath: path, by }: Run, to: string): Promise<string | null> {
     const { history, settings } = this.#parts;
     const order = { to, path, by: by ?? settings.product.name };
-    const answer = await this.#starter.updateAutomatically(order, async () => {
+    const response = await this.#starter.updateAutomatically(order, async () => {
       const [last] = await history.all();
       return last?.id === id && findPendingUpgradeStep(last)?.to === to;
     });
-    return 'run' in answer ? null : answer.reason.message;
+    return 'run' in response ? null : response.reason.message;
   }
 
   /** Calls `afterStep`. Returns why the application is not ready for the next step; null if it is ready. */
@@ -84,8 +84,8 @@ export class UpgradePathRunner implements RepeatedCheck {
     const { afterStep } = settings;
     if (afterStep === null) return null;
     try {
-      const answer: unknown = await callApplication('afterStep', () => afterStep({ version }), timing.host);
-      return typeof answer === 'string' && answer !== '' ? answer : null;
+      const response: unknown = await callApplication('afterStep', () => afterStep({ version }), timing.host);
+      return typeof response === 'string' && response !== '' ? response : null;
     } catch (cause) {
       // The text of an exception is only for the operator, so it is logged and not returned. It is logged only once,
       // because `afterStep` is called repeatedly.

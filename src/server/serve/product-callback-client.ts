@@ -70,8 +70,8 @@ export class ProductCallbackClient implements JobQueue {
       if (cause instanceof ProductResponseError && cause.status === 401) return null;
       throw cause;
     };
-    const asked = this.#ask('GET', 'user', headers).then(jsonOf).catch(unknown);
-    return this.#reported('user', asked).catch((cause) => {
+    const requested = this.#ask('GET', 'user', headers).then(jsonOf).catch(unknown);
+    return this.#reported('user', requested).catch((cause) => {
       throw new UnavailableError('the product did not identify the sender of a request', { cause });
     });
   }
@@ -106,9 +106,9 @@ export class ProductCallbackClient implements JobQueue {
    * Returns a callback's result. Throws its first failure unchanged.
    * @throws RepeatedCallbackFailureError for each further failure until the callback succeeds
    */
-  async #reported<T>(name: string, asked: Promise<T>): Promise<T> {
+  async #reported<T>(name: string, requested: Promise<T>): Promise<T> {
     try {
-      const result = await asked;
+      const result = await requested;
       this.#failing.delete(name);
       return result;
     } catch (cause) {

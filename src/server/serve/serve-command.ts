@@ -28,9 +28,9 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   });
   const handle = toNodeHandler(updates);
   const server = createServer((request, response) => {
-    const [asked] = (request.url ?? '').split('?');
-    if (asked === '/healthz') response.end('ok\n');
-    else if (asked === `${path}/elements.js`)
+    const [requested] = (request.url ?? '').split('?');
+    if (requested === '/healthz') response.end('ok\n');
+    else if (requested === `${path}/elements.js`)
       response
         .setHeader('Content-Type', 'text/javascript')
         .setHeader('Cache-Control', 'max-age=300')

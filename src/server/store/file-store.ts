@@ -28,10 +28,10 @@ const retainedDirectories = 256;
  * clock. The last texts of a key are in `<directory>/<key>/<number>/text`; the one with the highest number is current.
  */
 export function fileStore(directory: string): FileStore {
-  const home = resolve(directory);
-  const folderOf = (key: string) => join(home, fileName(key));
+  const deployment = resolve(directory);
+  const folderOf = (key: string) => join(deployment, fileName(key));
   return {
-    directory: home,
+    directory: deployment,
     get: async (key) => (await readCurrent(folderOf(key))).text,
     async set(key, text, { was }) {
       const folder = folderOf(key);
@@ -65,12 +65,12 @@ async function readCurrent(folder: string): Promise<{ number: number | null; tex
     if (numbers === null) return { number: null, text: null };
     const number = numbers.at(-1);
     if (number === undefined) continue;
-    const place = join(folder, String(number));
-    const text = await readFile(join(place, 'text'), 'utf8').catch(unless('ENOENT'));
+    const location = join(folder, String(number));
+    const text = await readFile(join(location, 'text'), 'utf8').catch(unless('ENOENT'));
     if (text !== null) return { number, text };
     // The file `none` means that the key has no text. If this file is missing too, the text was removed because higher
     // numbers exist, so read again.
-    if (await stat(join(place, 'none')).catch(unless('ENOENT'))) return { number, text: null };
+    if (await stat(join(location, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
   throw new Error(`could not read ${folder} in ${maxFileAttempts} attempts`);
 }
@@ -99,11 +99,11 @@ async function createKeyFolder(folder: string): Promise<void> {
     const isThere = await stat(folder).catch(unless('ENOENT'));
     if (isThere === null || !raceErrorCodes.includes(codeOf(error))) throw error;
   }
-  const home = dirname(folder);
-  await sync(home);
+  const deployment = dirname(folder);
+  await sync(deployment);
   // The key's folder exists now, so other servers' unfinished folders are useless.
-  for (const name of await readdir(home)) {
-    if (name.startsWith(`${basename(folder)}.`)) await remove(join(home, name));
+  for (const name of await readdir(deployment)) {
+    if (name.startsWith(`${basename(folder)}.`)) await remove(join(deployment, name));
   }
 }
 
@@ -150,11 +150,11 @@ async function removeOldNumbers(folder: string, last: number): Promise<void> {
   }
 }
 
-async function emptyNumber(place: string): Promise<void> {
-  const names = (await readdir(place).catch(unless('ENOENT'))) ?? [];
+async function emptyNumber(location: string): Promise<void> {
+  const names = (await readdir(location).catch(unless('ENOENT'))) ?? [];
   if (names.length === 1 && names[0] !== 'text') return;
-  if (names.length > 0 && !names.includes('none')) await writeFile(join(place, 'gone'), '');
-  for (const name of names) if (name !== 'none' && name !== 'gone') await remove(join(place, name));
+  if (names.length > 0 && !names.includes('none')) await writeFile(join(location, 'gone'), '');
+  for (const name of names) if (name !== 'none' && name !== 'gone') await remove(join(location, name));
 }
 
 /** Renames a directory. Returns false if it no longer exists, or if the new path exists and is not empty. */

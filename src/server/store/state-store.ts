@@ -114,10 +114,10 @@ export class StateStore {
    * Returns the instance's random id, which is created once, and the release that an admin requested before it was
    * rolled out to this instance. If `asked` is given, first stores it as the requested release.
    */
-  async readStagedRollout(asked?: string): Promise<StagedRollout> {
+  async readStagedRollout(requested?: string): Promise<StagedRollout> {
     const fresh = { instance: crypto.randomUUID(), asked: null };
     const set = await this.edit('rollout', (now) =>
-      asked === undefined ? (now ?? fresh) : { ...(now ?? fresh), asked },
+      requested === undefined ? (now ?? fresh) : { ...(now ?? fresh), asked: requested },
     );
     return set ?? fresh;
   }

@@ -172,9 +172,9 @@ export class ScriptedUpdateApi implements UpdateApi {
     by,
     ...order
   }: CompleteRollbackRequest): Promise<{ run: Run } | { reason: Reason }> {
-    const asked = await this.rollbackOffer();
-    if ('reason' in asked) return asked;
-    const { to } = asked.offer;
+    const requested = await this.rollbackOffer();
+    if ('reason' in requested) return requested;
+    const { to } = requested.offer;
     if (to !== confirm) return { reason: createWrongRestorePointReason(to, confirm) };
     const { reason, jobs } = this.#admit(order);
     if (reason && reason.code !== 'up-to-date') return { reason };

@@ -11,7 +11,7 @@ import { ScriptedUpdateApi } from './scripted-update-api.ts';
 export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   const path = script.path ?? '/api/v1/instance/update';
   const service = new ScriptedUpdateApi(script);
-  const answer = createRequestHandler(service, {
+  const response = createRequestHandler(service, {
     path,
     authorize: (request) => {
       if (service.disturbance === 'logged-out') return null;
@@ -22,7 +22,7 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   return {
     ...createLibraryMethods(service, { path, name: service.product.name }),
     handle: async (request) =>
-      (await script.intercept?.(request)) ?? (await disturbed(service, request.signal)) ?? answer(request),
+      (await script.intercept?.(request)) ?? (await disturbed(service, request.signal)) ?? response(request),
     start: async () => service.begin(),
     close: () => service.end(),
     on: (event, listener) => service.listeners.on(event, listener),

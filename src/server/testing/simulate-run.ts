@@ -63,8 +63,8 @@ async function playStep(
   signal: AbortSignal,
 ): Promise<void> {
   const { state, seconds, says = [state], jobs = [], until = null, disturbed } = step;
-  for (const said of says) {
-    const { message, percent, level = 'info' } = typeof said === 'string' ? { message: said } : said;
+  for (const given of says) {
+    const { message, percent, level = 'info' } = typeof given === 'string' ? { message: given } : given;
     if (isLaunchState(state)) {
       record.setLaunchState(state, message, { percent: percent ?? null, jobs: [...jobs], until });
     } else {

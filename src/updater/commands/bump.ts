@@ -71,8 +71,8 @@ export async function bumpVersionPins(
           log.info(line);
       }
       log.enterPhase('done');
-      const ending = paths.length === 0 ? 'unchanged: nothing to do' : 'planned: nothing was changed';
-      log.info(ending, { outcome: 'unchanged' });
+      const outcome = paths.length === 0 ? 'unchanged: nothing to do' : 'planned: nothing was changed';
+      log.info(outcome, { outcome: 'unchanged' });
       return 'unchanged';
     }
     await requireWritableDirectories(paths);

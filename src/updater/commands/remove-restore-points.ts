@@ -17,21 +17,21 @@ import { removeReserveFiles } from '../run/state/reserve.ts';
  */
 export async function removeRestorePoints(
   { engine, log, options }: RunContext,
-  { own, paths, location: place }: FoundInstance,
+  { own, paths, location }: FoundInstance,
   soFar: ProjectRunState,
 ): Promise<RunOutcome> {
-  const lock = await takeLock({ engine, log }, own, place.mountedAt);
+  const lock = await takeLock({ engine, log }, own, location.mountedAt);
   soFar.lock = lock;
   const pending = await readUnfinishedJournal(lock.state);
   if (pending?.point) throw createUnfinishedRunError(pending);
-  const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
+  const project = { name: location.name, directory: location.directory, files: [], envFiles: [] };
   await linkProjectPaths(project, paths, log);
   const directory = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
-  const doors = { engine, log, project: place.name, helperImageId: own.imageId };
-  const { removed, failures } = await removeProjectRestorePoints(doors, directory, project);
+  const dataContext = { engine, log, project: location.name, helperImageId: own.imageId };
+  const { removed, failures } = await removeProjectRestorePoints(dataContext, directory, project);
   const [failure] = failures;
-  if (failure === undefined) await removeReserveFiles(place.directory);
+  if (failure === undefined) await removeReserveFiles(location.directory);
   if (failure !== undefined) {
     const message = `removed ${formatCount(removed, 'restore point')}; ${failures.length} could not be removed`;
     const directories = failures.map(({ directory }) => directory).join(' ');

@@ -69,9 +69,9 @@ export async function rollBackProject(
   if (!yes) return showRollback(context, await planRollback(context, instance, soFar, true), discardCurrent);
   const lock = await takeLock(context, instance.own, mountedAt);
   soFar.lock = lock;
-  const earlier = await recoverPreviousRun(context, { instance, lock }, soFar);
-  if (earlier.kind === 'ended') return earlier.ending;
-  if (earlier.kind === 'resume') throw createUnfinishedRunError(earlier.run.journal.data);
+  const previous = await recoverPreviousRun(context, { instance, lock }, soFar);
+  if (previous.kind === 'ended') return previous.ending;
+  if (previous.kind === 'resume') throw createUnfinishedRunError(previous.run.journal.data);
   const found = await planRollback(context, instance, soFar, !discardCurrent);
   const journal = new Journal(lock, {
     ...initialJournalFields,
@@ -132,7 +132,7 @@ async function planRollback(
   const directory = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);
   const newest = await findUsableRestorePoint(directory, project);
   if (newest === null) throw await createNoRestorePointError(directory, project);
-  const { record, back, changeover } = newest;
+  const { record, back, changeover: rollout } = newest;
   const { point } = record;
   // The old containers may have had a different password, which may still be valid and must be masked too.
   log.addMaskRules(() =>
@@ -150,24 +150,30 @@ async function planRollback(
     images: new Set(ids.filter((_, index) => images[index] !== null)),
   });
   if (reasons.length > 0) {
-    const which = `the newest restore point contains the data of ${point.version}, which was saved at ${formatRestorePointTime(point)} before the update to ${changeover.words.goal}`;
+    const which = `the newest restore point contains the data of ${point.version}, which was saved at ${formatRestorePointTime(point)} before the update to ${rollout.words.goal}`;
     throw new UpdateError('modified-since', reasons.at(-1) ?? '', {
       detail: [which, ...reasons.slice(0, -1)],
     });
   }
   const hasLock = soFar.lock !== null;
-  const doors: DataContext = { engine, log, project: project.name, helperImageId: own.imageId, hasLock };
+  const dataContext: DataContext = {
+    engine,
+    log,
+    project: project.name,
+    helperImageId: own.imageId,
+    hasLock,
+  };
   // Computing missing hashes requires the lock, because nothing may be written without it. If it is not held, only
   // mounts and space are checked.
-  if (checksData && (point.hashes !== null || hasLock)) await requireRestorableData(doors, record);
-  else if (checksData) await requireSpaceToRestore(doors, point);
-  const { words } = changeover;
+  if (checksData && (point.hashes !== null || hasLock)) await requireRestorableData(dataContext, record);
+  else if (checksData) await requireSpaceToRestore(dataContext, point);
+  const { words } = rollout;
   const from = formatRunningVersion(installation);
   const records = containers.map((each) => containerRecordOf(each, () => false));
   return {
     ...{ installation, from, record },
     undoneJournal: { ...back, files },
-    changeover: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
+    changeover: { ...rollout, containers: records, words: { ...words, from, goal: point.version } },
     point: {
       ...point,
       mounts: point.mounts.map((mount) => ({ ...mount, hasRsyncAttributes: true })),
@@ -258,10 +264,10 @@ async function rollBackTo(
   cancellation.disable();
   const done = () =>
     `updated ${from} → ${point.version} in ${formatSeconds(performance.now() - beganAt)} and restored the data saved at ${formatRestorePointTime(point)}; ${newer}${health}`;
-  const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
+  const outcome = { outcome: 'updated', exitCode: 0, message: done() } as const;
   context.notifier.announceRun(from, point.version);
   log.enterPhase('save');
-  await beginRollbackWithData({ ...context, journal }, { record, back, isChecked: !discardCurrent }, ending);
+  await beginRollbackWithData({ ...context, journal }, { record, back, isChecked: !discardCurrent }, outcome);
   await runSteps(new ComposeRun(context, journal), 'rollback', log);
   return logSuccess(log, 'updated', done(), { from, to: point.version });
 }

@@ -59,8 +59,8 @@ export async function runInstanceCommand(given: InitialRunContext, story: Instan
         product: options.product,
         isRollback: kind === 'rollback',
       }),
-      close: (ending) => closeRun(given, soFar, ending),
-      recordCrash: (ending) => recordCrash(soFar, ending),
+      close: (outcome) => closeRun(given, soFar, outcome),
+      recordCrash: (outcome) => recordCrash(soFar, outcome),
       afterShutdown: kind === 'look' ? null : 'the update resumes when the updater is started again',
     });
   } finally {
@@ -105,10 +105,10 @@ function warnOfStackOptions({ options: { stack }, log }: InitialRunContext): voi
 }
 
 /** Returns the journal if an earlier start of this container wrote it; null otherwise. */
-async function readOwnJournal({ own, location: place }: FoundInstance): Promise<JournalData | null> {
+async function readOwnJournal({ own, location }: FoundInstance): Promise<JournalData | null> {
   // An unreadable journal is ignored here: it is reported with a better message when the lock is taken.
-  const said = await readJournal(stateDirectoryOf(place.mountedAt)).catch(() => null);
-  return said === null || 'unreadable' in said || said.containerId !== own.id ? null : said;
+  const given = await readJournal(stateDirectoryOf(location.mountedAt)).catch(() => null);
+  return given === null || 'unreadable' in given || given.containerId !== own.id ? null : given;
 }
 
 /**
@@ -126,9 +126,9 @@ function requireGivenSettings({ line, options }: InitialRunContext): void {
  * Records a crash and returns whether the engine will restart this container. If the journal cannot be written, the
  * next run continues from the last written state.
  */
-function recordCrash({ instance, journal }: ProjectRunState, ending: RunOutcome): boolean {
+function recordCrash({ instance, journal }: ProjectRunState, outcome: RunOutcome): boolean {
   try {
-    journal?.endSynchronously(ending);
+    journal?.endSynchronously(outcome);
   } catch {}
   const { restartPolicy = 'no', restartCount = 0 } = instance?.own ?? {};
   return restartPolicy !== 'no' && (restartPolicy !== 'on-failure' || restartCount < maxUpdaterStarts - 1);
@@ -164,6 +164,10 @@ async function closeRun(context: RunContext, soFar: ProjectRunState, ending: Run
  */
 async function stopOwnContainer(engine: Engine, id: string): Promise<void> {
   const told = once(process, 'SIGTERM', { signal: AbortSignal.timeout(10_000) });
-  const asked = engine.request('stopContainer', { params: { id }, query: { t: '60' }, deadlineMs: 10_000 });
-  await Promise.race([told, asked]).catch(() => {});
+  const requested = engine.request('stopContainer', {
+    params: { id },
+    query: { t: '60' },
+    deadlineMs: 10_000,
+  });
+  await Promise.race([told, requested]).catch(() => {});
 }

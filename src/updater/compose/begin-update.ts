@@ -38,18 +38,18 @@ import {
 
 /**
  * Inspects the project, plans the update, and creates the run's journal.
- * @param earlier - the journal of the previous run, which has already been recovered; null if there was none
+ * @param previous - the journal of the previous run, which has already been recovered; null if there was none
  */
 export async function beginUpdate(
   context: RunContext,
   { instance, lock }: LockedInstance,
   soFar: ProjectRunState,
-  earlier: JournalData | null,
+  previous: JournalData | null,
 ): Promise<ComposeRun> {
-  const found = await awaitIdleProject(context, instance.location.name, earlier);
+  const found = await awaitIdleProject(context, instance.location.name, previous);
   const backgroundPull = new BackgroundPull(context);
   try {
-    const before = { ...found, earlier, backgroundPull };
+    const before = { ...found, earlier: previous, backgroundPull };
     const {
       plan,
       plannedModel: early,
@@ -64,7 +64,14 @@ export async function beginUpdate(
     if (plan.updates.some(hasTagChange)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
-    const preparation = { plan, earlyModel: early, checked, backgroundPull, earlier, debris: found.debris };
+    const preparation = {
+      plan,
+      earlyModel: early,
+      checked,
+      backgroundPull,
+      earlier: previous,
+      debris: found.debris,
+    };
     return new ComposeRun(context, journal, { preparation, facts: () => projectOutcomeFactsOf(soFar) });
   } catch (error) {
     await backgroundPull.cancel();
@@ -86,19 +93,19 @@ export async function inspectAndPlan(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
-  { containers, leftovers, earlier, backgroundPull }: PlanningInput,
+  { containers, leftovers, earlier: previous, backgroundPull }: PlanningInput,
 ): Promise<{
   plan: ProjectUpdatePlan;
   plannedModel: Promise<ComposeModel | null>;
   hostCheck: Promise<void>;
 }> {
-  requireNoUnrelatedContainers(containers, instance, context.options, earlier);
+  requireNoUnrelatedContainers(containers, instance, context.options, previous);
   const expected = await readExpectedDigests(context.options, instance.platform);
   const recalls = await readRecalls(context);
   let fits = Promise.resolve();
   const installation = await inspectInstallation(context, instance, {
     containers,
-    wasInterrupted: createInterruptionPredicate(earlier, leftovers),
+    wasInterrupted: createInterruptionPredicate(previous, leftovers),
     onRead: (read) => {
       const updates = listPlannedUpdates(read, context.options);
       fits = deferRejection(requireSpaceToPull(context, read, updates, expected));
@@ -121,15 +128,15 @@ async function beginJournal(
   { installation, updates, from }: ProjectUpdatePlan,
   before: { earlier: JournalData | null; leftovers: readonly Container[]; backgroundPull: BackgroundPull },
 ): Promise<Journal> {
-  const { earlier, leftovers, backgroundPull } = before;
-  const interrupted = createInterruptionPredicate(earlier, leftovers);
+  const { earlier: previous, leftovers, backgroundPull } = before;
+  const interrupted = createInterruptionPredicate(previous, leftovers);
   const isNew = await backgroundPull.references();
-  const isAgain = earlier !== null && isRunUnfinished(earlier) && earlier.containerId === own.id;
+  const isAgain = previous !== null && isRunUnfinished(previous) && previous.containerId === own.id;
   const journal = new Journal(lock, {
     ...initialJournalFields,
     run: formatRunName(startedAt),
     containerId: own.id,
-    ...(isAgain ? nextAttemptFieldsOf(earlier) : { attempt: 1 }),
+    ...(isAgain ? nextAttemptFieldsOf(previous) : { attempt: 1 }),
     project: installation.project,
     ...storedRequestOf(options),
     from,

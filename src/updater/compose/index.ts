@@ -20,7 +20,7 @@ export async function updateProject(
   return runUpdate(
     {
       recoverPreviousRun: () => recoverPreviousRun(context, locked, soFar),
-      prepareUpdate: (earlier) => beginUpdate(context, locked, soFar, earlier),
+      prepareUpdate: (previous) => beginUpdate(context, locked, soFar, previous),
     },
     context.log,
   );

@@ -21,11 +21,11 @@ interface CurrentInstallation {
  * @param services - covered services that the update did not replace
  */
 export function findRollbackObstacles(
-  { changeover, blueprints }: JournalData,
+  { changeover: rollout, blueprints: snapshots }: JournalData,
   services: readonly string[],
   now: CurrentInstallation,
 ): string[] {
-  const lasting = (changeover?.moved ?? []).filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
+  const lasting = (rollout?.moved ?? []).filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
   const containersOf = (service: string) => now.containers.filter((each) => serviceOf(each) === service);
   const written = now.files.filter(({ state }) => state !== 'after').map(({ path }) => path);
   const edited = [...new Set([...written, ...now.edited])];
@@ -34,7 +34,7 @@ export function findRollbackObstacles(
   );
   const gone = lasting.filter(({ name, follows }) => !follows && containersOf(name).length === 0);
   const dataChanged = services.flatMap((name) => {
-    const before = blueprints.find(({ config }) => toObject(config.Labels)[composeLabels.service] === name);
+    const before = snapshots.find(({ config }) => toObject(config.Labels)[composeLabels.service] === name);
     const own = containersOf(name);
     if (before === undefined) return [];
     if (own.length === 0) return [`${name} no longer has a container`];
@@ -42,7 +42,7 @@ export function findRollbackObstacles(
       ? []
       : [`the image used by ${name} has changed since the data was saved`];
   });
-  const pruned = blueprints.filter(({ imageId }) => !now.images.has(imageId));
+  const pruned = snapshots.filter(({ imageId }) => !now.images.has(imageId));
   return [
     ...edited.map((path) => `${path} has changed since the update`),
     ...strange.map((each) => `the image used by ${each.name} has changed since the update`),

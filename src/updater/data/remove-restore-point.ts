@@ -14,10 +14,10 @@ type Owner = Parameters<typeof findRestorePoints>[1];
 /** Removes a restore point, and the tags and containers that protect its images. */
 export async function removeRestorePoint(
   { engine, project }: DataContext,
-  place: RestorePointLocation,
+  location: RestorePointLocation,
 ): Promise<void> {
-  await stopRetainingImages(engine, project, place);
-  await removeRestorePointDirectory(place);
+  await stopRetainingImages(engine, project, location);
+  await removeRestorePointDirectory(location);
 }
 
 interface DiscardResult {
@@ -28,28 +28,30 @@ interface DiscardResult {
 
 /** Removes the project's restore points, except any with an unreadable record, which may belong to another project. */
 export async function removeProjectRestorePoints(
-  doors: DataContext,
+  dataContext: DataContext,
   directory: string,
   project: Owner,
   which: { except?: readonly string[]; onlyUsed?: boolean } = {},
 ): Promise<DiscardResult> {
   const places = await findRestorePoints(directory, project);
   const discarded: DiscardResult = { removed: 0, failures: [] };
-  for (const place of places.filter((each) => !which.except?.includes(each.directory))) {
-    if (which.onlyUsed && !(await isUsedRestorePoint(place))) continue;
+  for (const location of places.filter((each) => !which.except?.includes(each.directory))) {
+    if (which.onlyUsed && !(await isUsedRestorePoint(location))) continue;
     try {
-      const point = await readRestorePointRecord(place);
-      await removeRestorePoint(doors, place);
-      doors.log.info(
+      const point = await readRestorePointRecord(location);
+      await removeRestorePoint(dataContext, location);
+      dataContext.log.info(
         point === null
-          ? `removed an empty restore point: ${place.directory}`
-          : `removed ${formatRestorePoint(point)}: ${place.directory}`,
+          ? `removed an empty restore point: ${location.directory}`
+          : `removed ${formatRestorePoint(point)}: ${location.directory}`,
       );
       discarded.removed++;
     } catch (cause) {
       const error = requireUpdateError(cause);
-      doors.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
-      discarded.failures.push({ directory: place.directory, error });
+      dataContext.log.warn(
+        `the restore point in ${location.directory} could not be removed: ${error.message}`,
+      );
+      discarded.failures.push({ directory: location.directory, error });
     }
   }
   return discarded;

@@ -149,12 +149,15 @@ export async function createRestorePointDirectory(
     // If another run has already created this directory in the same second, try the next second.
     for (let second = 0; ; second++) {
       const name = `${restorePointPrefixOf(directory, project)}${formatRunName(at + second * 1000)}`;
-      const place = restorePointLocationOf(join(directory, name), project);
-      const isNew = await mkdir(place.directory, { mode: 0o700 }).then(() => true, ignoreExistingDirectory);
+      const location = restorePointLocationOf(join(directory, name), project);
+      const isNew = await mkdir(location.directory, { mode: 0o700 }).then(
+        () => true,
+        ignoreExistingDirectory,
+      );
       if (!isNew) continue;
-      await requireRootOwnedLocation(place);
+      await requireRootOwnedLocation(location);
       await diskFileSystem.sync(directory);
-      return place;
+      return location;
     }
   } catch (cause) {
     if (cause instanceof UpdateError) throw cause;
@@ -199,10 +202,10 @@ async function requireRootOwnedLocation({
  * restore-point-unreadable, unexpected-file
  */
 export async function readRestorePointRecord(
-  place: RestorePointLocation,
+  location: RestorePointLocation,
 ): Promise<RestorePointRecordData | null> {
-  const path = join(place.directory, recordName);
-  const record = await readRecordText(place, path).catch((cause) => {
+  const path = join(location.directory, recordName);
+  const record = await readRecordText(location, path).catch((cause) => {
     if (cause instanceof UpdateError) throw cause;
     const message = `${path} cannot be read: ${(cause as Error).message}`;
     throw new UpdateError('restore-point-unreadable', message, { cause });
@@ -223,8 +226,8 @@ export async function readRestorePointRecord(
   );
 }
 
-async function readRecordText(place: RestorePointLocation, path: string): Promise<string | null> {
-  await requireRootOwnedLocation(place);
+async function readRecordText(location: RestorePointLocation, path: string): Promise<string | null> {
+  await requireRootOwnedLocation(location);
   await requireRootOwnedPath(path);
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch((error) => {
     if (isMissingFileError(error)) return null;
@@ -270,7 +273,7 @@ export async function findRestorePoints(
     .toSorted()
     .toReversed()
     .map((name) => restorePointLocationOf(join(directory, name), project));
-  const own = await Promise.all(places.map((place) => isOfProject(place, project)));
+  const own = await Promise.all(places.map((location) => isOfProject(location, project)));
   return places.filter((_, at) => own[at]);
 }
 
@@ -278,8 +281,8 @@ export async function findRestorePoints(
  * Compares the given project with the project in the record, because two projects may share a compose directory. A
  * restore point whose record is missing or unreadable counts as the project's own.
  */
-async function isOfProject(place: RestorePointLocation, project: RestorePointProject): Promise<boolean> {
-  const point = await readRestorePointRecord(place).catch(() => null);
+async function isOfProject(location: RestorePointLocation, project: RestorePointProject): Promise<boolean> {
+  const point = await readRestorePointRecord(location).catch(() => null);
   return point === null || (point.project === project.name && point.directory === project.directory);
 }
 

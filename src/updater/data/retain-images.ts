@@ -10,13 +10,13 @@ import { restorePointNameOf } from './restore-point.ts';
  */
 const holderLabel = 'svc-updater.restore-point';
 
-const retainingLabelValueOf = (project: string, place: RestorePointLocation): string =>
-  `${project}/${restorePointNameOf(place)}`;
+const retainingLabelValueOf = (project: string, location: RestorePointLocation): string =>
+  `${project}/${restorePointNameOf(location)}`;
 
 /** Returns the label and value of containers that are removed together with a restore point. */
-export const retainingContainerLabelOf = (project: string, place: RestorePointLocation) => ({
+export const retainingContainerLabelOf = (project: string, location: RestorePointLocation) => ({
   label: holderLabel,
-  madeFor: retainingLabelValueOf(project, place),
+  madeFor: retainingLabelValueOf(project, location),
 });
 
 /**
@@ -24,35 +24,35 @@ export const retainingContainerLabelOf = (project: string, place: RestorePointLo
  * any image whose own tag has moved to another image.
  */
 export const retainedTagPrefix = 'svc-updater-restore-point:';
-const retainedTagsPrefixOf = (project: string, place: RestorePointLocation): string =>
-  `${retainedTagPrefix}${project}-${restorePointNameOf(place).slice(-16)}-`;
+const retainedTagsPrefixOf = (project: string, location: RestorePointLocation): string =>
+  `${retainedTagPrefix}${project}-${restorePointNameOf(location).slice(-16)}-`;
 
 /** Protects images while a rollback may need them. Missing images are ignored, because they are reported elsewhere. */
 export async function retainImages(
   engine: Engine,
   project: string,
-  place: RestorePointLocation,
+  location: RestorePointLocation,
   imageIds: readonly string[],
 ): Promise<void> {
   // Keep existing tags: if such a tag is the last name of its image, removing the tag would remove the image.
   for (const id of new Set(imageIds)) {
     const short = id.replace('sha256:', '').slice(0, 12);
     await engine
-      .tagImage(id, `${retainedTagsPrefixOf(project, place)}${short}`)
+      .tagImage(id, `${retainedTagsPrefixOf(project, location)}${short}`)
       .catch(tolerateErrors('not-found'));
   }
-  await removeHelperContainers(engine, retainingLabelValueOf(project, place), holderLabel);
+  await removeHelperContainers(engine, retainingLabelValueOf(project, location), holderLabel);
   for (const id of new Set(imageIds))
-    await createHelperContainer(engine, id, retainingLabelValueOf(project, place), { label: holderLabel });
+    await createHelperContainer(engine, id, retainingLabelValueOf(project, location), { label: holderLabel });
 }
 
 export async function stopRetainingImages(
   engine: Engine,
   project: string,
-  place: RestorePointLocation,
+  location: RestorePointLocation,
 ): Promise<void> {
-  await removeHelperContainers(engine, retainingLabelValueOf(project, place), holderLabel);
+  await removeHelperContainers(engine, retainingLabelValueOf(project, location), holderLabel);
   // Removing such a tag also removes its image, unless the image has another tag.
-  for (const tag of await engine.listTags(retainedTagsPrefixOf(project, place)))
+  for (const tag of await engine.listTags(retainedTagsPrefixOf(project, location)))
     await engine.removeImage(tag, { keepsParents: true }).catch(tolerateErrors(...rejectionCodes));
 }

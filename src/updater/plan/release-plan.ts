@@ -78,12 +78,13 @@ interface PinnedServices {
 export function planRelease<I extends InstalledRelease>(
   installation: I,
   pinned: PinnedServices,
-  { target: asked }: TargetOption,
+  { target: requested }: TargetOption,
 ): ReleasePlan & { installation: I } {
   const { runningVersion } = installation;
   const { from } = pinned;
-  const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
-  const target = planTarget(installation, pinned, asked, prefix);
+  const prefix =
+    installation.prefix ?? (requested?.kind === 'release' && requested.tag.startsWith('v') ? 'v' : '');
+  const target = planTarget(installation, pinned, requested, prefix);
   const release = target?.kind === 'release' ? target : null;
   const [app, ...workers] = pinned.services.map((each) => planService(each, pinned, target)) as [
     ServiceUpdate,
@@ -92,7 +93,7 @@ export function planRelease<I extends InstalledRelease>(
   const updates = [app, ...workers];
   const to = release ? `${prefix}${release.version}` : (target?.tag ?? app.tag);
   const warnings =
-    asked?.kind === 'word' ? [] : updates.flatMap((update) => warnAboutKeptTag(update, app, target));
+    requested?.kind === 'word' ? [] : updates.flatMap((update) => warnAboutKeptTag(update, app, target));
   // A downgrade is rejected, because migrations only run forward.
   if (release && runningVersion && compareSharedVersionNumbers(release.version, runningVersion) < 0) {
     const message = `${to} is older than the running version ${prefix}${runningVersion}`;
@@ -108,17 +109,20 @@ export function planRelease<I extends InstalledRelease>(
 function planTarget(
   { product }: InstalledRelease,
   { services, defaultTarget }: PinnedServices,
-  asked: Target | null,
+  requested: Target | null,
   prefix: string,
 ): ReleaseOrCanaryTarget | null {
   const pins = services.map(({ pin }) => pin);
   const [app] = pins as [Pin];
-  if (asked?.kind === 'canary') return asked;
-  if (asked?.kind === 'release')
-    return { ...asked, tag: `${asked.lead ?? ''}${prefix}${asked.version}${asked.suffix ?? ''}` };
-  if (asked?.kind === 'unversioned') throw createUnversionedTargetError(pins, asked.tag);
-  if (asked?.kind === 'word' && !isPinnedToFloatingTag(app, asked.tag))
-    throw createFloatingTagMismatchError(app, asked.tag);
+  if (requested?.kind === 'canary') return requested;
+  if (requested?.kind === 'release')
+    return {
+      ...requested,
+      tag: `${requested.lead ?? ''}${prefix}${requested.version}${requested.suffix ?? ''}`,
+    };
+  if (requested?.kind === 'unversioned') throw createUnversionedTargetError(pins, requested.tag);
+  if (requested?.kind === 'word' && !isPinnedToFloatingTag(app, requested.tag))
+    throw createFloatingTagMismatchError(app, requested.tag);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
   if (pinned?.tag.kind !== 'release') return defaultTarget;
   const message = `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.location.description}`;

@@ -31,32 +31,36 @@ export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
     return (await readTextFile(join(stateDirectoryOf(mountedAt), logFileName))).text;
   },
 
-  'journal.json': async ({ log }, { location: place }) => {
-    const journal = await readJournal(stateDirectoryOf(place.mountedAt));
+  'journal.json': async ({ log }, { location }) => {
+    const journal = await readJournal(stateDirectoryOf(location.mountedAt));
     if (journal === null) throw new Error('there is no journal');
     if ('unreadable' in journal) throw new Error(`the journal is not valid: ${journal.mistake}`);
     log.addMaskRules(() =>
       createEngineRequestMaskRules(journal.blueprints.map(({ config }) => ({ body: config }))),
     );
     const { format, run, containerId, attempt, project, target, services, from, state, ...rest } = journal;
-    const { started, point, leftAlone, tags, files, containers, changeover } = rest;
+    const { started, point, leftAlone, tags, files, containers, changeover: rollout } = rest;
     const facts = { format, run, containerId, attempt, project, target, services, from, state, started };
-    return JSON.stringify({ ...facts, point, leftAlone, tags, files, containers, changeover }, null, 2);
+    return JSON.stringify(
+      { ...facts, point, leftAlone, tags, files, containers, changeover: rollout },
+      null,
+      2,
+    );
   },
 
-  'model.json': async ({ engine, log }, { location: place, paths }) => {
-    const { containers } = await listProjectContainers(engine, place.name);
+  'model.json': async ({ engine, log }, { location, paths }) => {
+    const { containers } = await listProjectContainers(engine, location.name);
     const telling = lastRunningContainerOf(containers);
     if (telling === undefined) throw new Error('the project has no container');
-    const project = parseProjectLabels(telling, { place, containers });
+    const project = parseProjectLabels(telling, { place: location, containers });
     await linkProjectPaths(project, paths, log);
     const about = { containers, services: [] };
     const { model } = await readProject(new Compose(engine, project), paths, about, log);
     return JSON.stringify(maskModelValues(model), null, 2);
   },
 
-  'labels.txt': async ({ engine, options }, { location: place }) => {
-    const { containers, leftovers } = await listProjectContainers(engine, place.name);
+  'labels.txt': async ({ engine, options }, { location }) => {
+    const { containers, leftovers } = await listProjectContainers(engine, location.name);
     const shown = [...internalLabelPrefixes, imageLabelPrefix, `${options.product.labelPrefix}.`];
     const labelsOf = (labels: Readonly<Record<string, string>> = {}) =>
       Object.entries(labels).map(
@@ -71,8 +75,8 @@ export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
     return (await Promise.all(all)).join('\n');
   },
 
-  'disk.txt': async (_, { location: place }) => {
-    const lines = ['/', place.mountedAt].map(async (path) => {
+  'disk.txt': async (_, { location }) => {
+    const lines = ['/', location.mountedAt].map(async (path) => {
       const { bavail, blocks, bsize, ffree } = await statfs(path);
       return `${path}: ${bavail * bsize} of ${blocks * bsize} bytes free, ${ffree} inodes free`;
     });

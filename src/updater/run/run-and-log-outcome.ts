@@ -13,12 +13,12 @@ import { getCurrentStepName } from './run-steps.ts';
 interface RunCallbacks {
   work(): Promise<RunOutcome>;
   facts(): OutcomeFacts;
-  close(ending: RunOutcome): Promise<void>;
+  close(outcome: RunOutcome): Promise<void>;
   /**
    * Records a crash before the process exits. Returns whether the engine will restart this container, which then
    * resumes the run.
    */
-  recordCrash(ending: RunOutcome): boolean;
+  recordCrash(outcome: RunOutcome): boolean;
   /** How the run is resumed after an engine shutdown, for the log. Null if a shutdown makes the run fail. */
   afterShutdown: string | null;
 }
@@ -30,12 +30,12 @@ export async function runAndLogOutcome(
 ): Promise<number> {
   const factsNow = () => ({ ...facts(), step: getCurrentStepName() });
   onCrash((error) => {
-    const { lines, ...ending } = createFailedOutcome(error, factsNow(), log);
+    const { lines, ...outcome } = createFailedOutcome(error, factsNow(), log);
     for (const line of lines) log.error(line);
-    if (recordCrash(maskOutcome(log, ending)))
+    if (recordCrash(maskOutcome(log, outcome)))
       log.error('the updater crashed; its container is started again');
-    else logLastLine(ending, log);
-    return ending.exitCode;
+    else logLastLine(outcome, log);
+    return outcome.exitCode;
   });
   try {
     const ending = await work().catch((error) => {

@@ -23,8 +23,8 @@ export async function runUpdate<Left, View, Step extends { kind: string }>(
   site: UpdatableInstance<Left, View, Step>,
   log: Log,
 ): Promise<RunOutcome> {
-  const earlier = await site.recoverPreviousRun();
-  if (earlier.kind === 'ended') return earlier.ending;
-  const run = earlier.kind === 'resume' ? earlier.run : await site.prepareUpdate(earlier.left);
+  const previous = await site.recoverPreviousRun();
+  if (previous.kind === 'ended') return previous.ending;
+  const run = previous.kind === 'resume' ? previous.run : await site.prepareUpdate(previous.left);
   return 'outcome' in run ? run : updateOrRollBack(run, log);
 }

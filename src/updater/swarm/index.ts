@@ -43,7 +43,7 @@ export async function updateStack(given: InitialRunContext): Promise<number> {
         log,
       ),
     facts: () => ({ ...soFar.facts, mayHaveReplaced: soFar.run?.isReplacing ?? false }),
-    close: (ending) => close(engine, soFar, ending),
+    close: (outcome) => close(engine, soFar, outcome),
     recordCrash: () => (soFar.found?.own.restartPolicy ?? 'no') !== 'no',
     afterShutdown: 'the next run resumes this update',
   });
@@ -88,11 +88,15 @@ async function beginStack(
   return soFar.run;
 }
 
-async function close(engine: Engine, { found, record }: StackRunProgress, ending: RunOutcome): Promise<void> {
+async function close(
+  engine: Engine,
+  { found, record }: StackRunProgress,
+  outcome: RunOutcome,
+): Promise<void> {
   if (found === null) return;
   // Ignores a failure to record the outcome: the last log line is already written, and the next run recovers from the
   // record.
-  await record?.recordOutcome(ending).catch(() => {});
+  await record?.recordOutcome(outcome).catch(() => {});
   record?.release();
   const { id, restartPolicy } = found.own;
   if (restartPolicy === 'no') return;

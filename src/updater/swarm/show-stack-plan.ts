@@ -19,20 +19,20 @@ export async function showStackPlan(given: InitialRunContext): Promise<number> {
   const found = await inspectStack(given);
   const { context, chosen, nodes } = found;
   const { log, engine } = context;
-  const earlier = await readStackRecord(engine, chosen.name);
-  const isOpen = earlier !== null && earlier.labels.state.at !== 'ended';
+  const previous = await readStackRecord(engine, chosen.name);
+  const isOpen = previous !== null && previous.labels.state.at !== 'ended';
   if (isOpen)
     log.warn(
-      `the run ${earlier.data.run} is in progress or was interrupted during the ${stackRunPhaseOf(earlier.labels)} phase; the next update resumes or undoes it first`,
+      `the run ${previous.data.run} is in progress or was interrupted during the ${stackRunPhaseOf(previous.labels)} phase; the next update resumes or undoes it first`,
     );
   requireUpdatableServices(chosen, found, { isOurs: isOpen });
   log.enterPhase('plan');
   const own = { holder: found.who.holder, services: chosen.services };
-  const step = planStackRecovery(earlier, own, context.options);
+  const step = planStackRecovery(previous, own, context.options);
   const inherits = 'inherits' in step ? step.inherits : 'nothing';
   const plan = planServiceUpdates(chosen, found.tasks, context.options);
   const { from, to } = plan;
-  const { stopFirst, moves, files, warnings } = await planStackUpdate(found, earlier, { plan, inherits });
+  const { stopFirst, moves, files, warnings } = await planStackUpdate(found, previous, { plan, inherits });
   log.info(`${from} → ${to}`);
   for (const move of moves) {
     log.info(describeServiceUpdate(chosen.name, move));

@@ -18,10 +18,10 @@ export function patchChildren(parent: Node, children: readonly VNodeChild[]): vo
     return kept ?? createNode(child);
   });
   for (const node of old) parent.removeChild(node);
-  let place = parent.firstChild;
+  let location = parent.firstChild;
   for (const [index, node] of nodes.entries()) {
-    if (node === place) place = place.nextSibling;
-    else parent.insertBefore(node, place);
+    if (node === location) location = location.nextSibling;
+    else parent.insertBefore(node, location);
     const child = wanted[index];
     if (typeof child === 'string') {
       if (node.nodeValue !== child) node.nodeValue = child;

@@ -83,18 +83,18 @@ export class SvcUpdateSettings extends UpdateElement {
     this.#isSaving = true;
     this.#result = null;
     this.draw();
-    const answer = await this.#ask(status, draft);
+    const response = await this.#ask(status, draft);
     this.#isSaving = false;
     const t = this.wording;
-    if (answer.kind === 'ok') {
+    if (response.kind === 'ok') {
       // Keep changes that the user has made to the draft while it was being saved.
       if (this.#draft === draft) this.#draft = {};
       this.#result = { look: 'ok', text: this.#told(store.state.status ?? status) };
     } else {
       const why =
-        answer.kind === 'problem'
-          ? t.sentence(answer.problem.detail)
-          : answer.kind === 'logged-out'
+        response.kind === 'problem'
+          ? t.sentence(response.problem.detail)
+          : response.kind === 'logged-out'
             ? `${t.loggedOut}.`
             : t.noAnswerSaving(t.product);
       this.#result = {
@@ -108,9 +108,9 @@ export class SvcUpdateSettings extends UpdateElement {
   /** Sends the automatic update settings first. If the server rejects them, the channel is not saved either. */
   async #ask(status: Status, draft: SettingsDraft): Promise<RequestResult<Status | UserStatus>> {
     const { channel = status.channel } = draft;
-    const answer =
+    const response =
       this.automaticOf(status) && (await this.store.setAutomatic(createAutomaticSettingsBody(draft)));
-    if (answer && (answer.kind !== 'ok' || channel === status.channel)) return answer;
+    if (response && (response.kind !== 'ok' || channel === status.channel)) return response;
     return this.store.setChannel(channel);
   }
 

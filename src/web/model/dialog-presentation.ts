@@ -76,8 +76,8 @@ export function selectDialogPresentation(
       : createPlainView('users-only', t.adminsOnly(t.product), t.youAreRunning(version));
   const step = findPendingStep(state);
   if (step) {
-    const place = findPendingStepPosition(state, step);
-    return presentPendingUpgradeStep(step, { ...runContext, version: version ?? '', place }, t);
+    const location = findPendingStepPosition(state, step);
+    return presentPendingUpgradeStep(step, { ...runContext, version: version ?? '', place: location }, t);
   }
   const ended = findUndismissedRun(state, dismissed);
   if (!ended) return presentStatus(status, { ...context, history }, t);

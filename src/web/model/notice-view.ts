@@ -69,8 +69,8 @@ function pillOf(
   const run = findRunInProgress(state);
   const pendingStep = findPendingStep(state);
   if (run !== null || state.isUpdating || pendingStep) {
-    const place = pendingStep ? findPendingStepPosition(state, pendingStep) : findUpgradePathPosition(run);
-    return { kind: 'updating', label: formatUpdatingLabel(run, isAdmin ? place : null, isAdmin, t) };
+    const location = pendingStep ? findPendingStepPosition(state, pendingStep) : findUpgradePathPosition(run);
+    return { kind: 'updating', label: formatUpdatingLabel(run, isAdmin ? location : null, isAdmin, t) };
   }
   const isOld =
     pageVersion !== null &&
@@ -103,11 +103,11 @@ function pillOf(
 
 function formatUpdatingLabel(
   run: Run | null,
-  place: UpgradePathPosition | null,
+  location: UpgradePathPosition | null,
   isAdmin: boolean,
   t: Texts,
 ): string {
-  if (place) return t.updatingStep(place.at + 1, place.versions.length);
+  if (location) return t.updatingStep(location.at + 1, location.versions.length);
   const percent = isAdmin ? (run?.percent ?? null) : null;
   if (isRollbackRun(run)) return percent === null ? t.rollingBack : t.rollingBackPercent(percent);
   return percent === null ? t.updating : t.updatingPercent(percent);

@@ -49,8 +49,9 @@ export const findPendingStepPosition = (
   { status, watched }: PageState,
   { to }: PendingStep,
 ): UpgradePathPosition | null =>
-  [status?.run, watched].map(findUpgradePathPosition).find((place) => place?.versions[place.at + 1] === to) ??
-  null;
+  [status?.run, watched]
+    .map(findUpgradePathPosition)
+    .find((location) => location?.versions[location.at + 1] === to) ?? null;
 
 /** An automatic run that was cancelled or refused has changed nothing, so its result need not be shown. */
 export const isAutomaticRunWithoutChange = ({ by, outcome }: Run): boolean =>

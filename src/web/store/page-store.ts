@@ -115,15 +115,15 @@ export class PageStore {
    */
   async start(order: UpdateRequestBody, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
-    const answer = await this.#reader.startUpdate(order);
+    const response = await this.#reader.startUpdate(order);
     const refusal =
-      answer.kind === 'problem' && answer.problem.status === 409 ? answer.problem.reason : undefined;
-    if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissedRuns.add(end);
+      response.kind === 'problem' && response.problem.status === 409 ? response.problem.reason : undefined;
+    if (end !== null && (response.kind === 'ok' || refusal)) this.dismissedRuns.add(end);
     if (refusal) {
       this.#dispatch({ kind: 'in-the-way', reason: refusal });
       // Only a new status contains the run that is already in progress.
       if (refusal.code === 'update-running') this.requestStatusNow();
-    } else await this.#begun(answer, (problem) => ({ kind: 'not-started', problem }));
+    } else await this.#begun(response, (problem) => ({ kind: 'not-started', problem }));
   }
 
   /**
@@ -133,13 +133,13 @@ export class PageStore {
   async checkRollback(to: string): Promise<void> {
     const asking: RollbackRequestState = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
-    const answer = await this.#reader.fetchRollbackOffer();
+    const response = await this.#reader.fetchRollbackOffer();
     const { rollback } = this.#state;
     if (rollback?.kind !== 'asking' || rollback.since !== asking.since) return;
-    if (answer.kind === 'ok')
-      this.#dispatch({ kind: 'rollback', rollback: { kind: 'offer', offer: answer.value } });
-    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    else this.#dispatch(createRejectedRollback(to)(answer.kind === 'problem' ? answer.problem : null));
+    if (response.kind === 'ok')
+      this.#dispatch({ kind: 'rollback', rollback: { kind: 'offer', offer: response.value } });
+    else if (response.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: response });
+    else this.#dispatch(createRejectedRollback(to)(response.kind === 'problem' ? response.problem : null));
   }
 
   /** Until the response arrives, the dialog has no start button. */
@@ -154,16 +154,16 @@ export class PageStore {
    * @param refused - creates the action for a failure; `problem` is null if the connection was lost
    */
   async #begun(
-    answer: RequestResult<ToldRun>,
+    response: RequestResult<ToldRun>,
     refused: (problem: Problem | null) => PageAction,
   ): Promise<void> {
-    if (answer.kind === 'ok') {
-      this.#dispatch({ kind: 'run', run: answer.value });
+    if (response.kind === 'ok') {
+      this.#dispatch({ kind: 'run', run: response.value });
       this.#dispatch({ kind: 'acknowledged' });
-    } else if (answer.kind === 'logged-out') {
+    } else if (response.kind === 'logged-out') {
       this.#dispatch({ kind: 'acknowledged' });
-      this.#dispatch({ kind: 'unheard', refused: answer });
-    } else if (answer.kind === 'problem') this.#dispatch(refused(answer.problem));
+      this.#dispatch({ kind: 'unheard', refused: response });
+    } else if (response.kind === 'problem') this.#dispatch(refused(response.problem));
     else if (await this.#hasNotStarted()) this.#dispatch(refused(null));
     else this.#dispatch({ kind: 'acknowledged' });
   }
@@ -190,15 +190,15 @@ export class PageStore {
     return this.#told(await this.#reader.setAutomatic(choice));
   }
 
-  #told(answer: RequestResult<Status | UserStatus>): RequestResult<Status | UserStatus> {
-    if (answer.kind === 'ok') this.#dispatch({ kind: 'status', status: answer.value });
-    return answer;
+  #told(response: RequestResult<Status | UserStatus>): RequestResult<Status | UserStatus> {
+    if (response.kind === 'ok') this.#dispatch({ kind: 'status', status: response.value });
+    return response;
   }
 
   async skip(version: string | null): Promise<void> {
-    const answer = this.#told(await this.#reader.skipRelease(version));
-    if (answer.kind === 'ok') return;
-    if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
+    const response = this.#told(await this.#reader.skipRelease(version));
+    if (response.kind === 'ok') return;
+    if (response.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: response });
     // The request failed, but the server may have processed it: the next status shows whether the version is skipped.
     else this.requestStatusNow();
   }
@@ -214,9 +214,9 @@ export class PageStore {
    */
   async #hasNotStarted(): Promise<boolean> {
     const before = this.#state.watched?.id;
-    const answer = await this.#readStatus(false);
+    const response = await this.#readStatus(false);
     const { watched } = this.#state;
-    return answer.kind === 'ok' && (watched === null || watched.id === before);
+    return response.kind === 'ok' && (watched === null || watched.id === before);
   }
 
   #dispatch(action: PageAction): void {
@@ -260,13 +260,13 @@ export class PageStore {
     // Release notes are long and shown only in a dialog, so they are requested only once for each available release.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
-    const answer = await this.#reader.fetchStatus({ refresh, notes });
+    const response = await this.#reader.fetchStatus({ refresh, notes });
     this.#isAsking = false;
-    if (answer.kind === 'ok') {
-      this.#dispatch({ kind: 'status', status: answer.value });
+    if (response.kind === 'ok') {
+      this.#dispatch({ kind: 'status', status: response.value });
       await this.#findWatched();
-    } else this.#dispatch({ kind: 'unheard', refused: answer });
-    return answer;
+    } else this.#dispatch({ kind: 'unheard', refused: response });
+    return response;
   }
 
   /** Searches the history for the watched run if it is no longer the last run in the status. */
@@ -286,8 +286,8 @@ export class PageStore {
   }
 
   async #readHistory(): Promise<void> {
-    const answer = await this.#reader.fetchPastRuns();
-    if (answer.kind === 'ok') this.#dispatch({ kind: 'history', runs: answer.value });
+    const response = await this.#reader.fetchPastRuns();
+    if (response.kind === 'ok') this.#dispatch({ kind: 'history', runs: response.value });
   }
 
   async #follow(id: string): Promise<void> {

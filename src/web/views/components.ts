@@ -103,9 +103,15 @@ function renderCommand(text: string, context: DialogContext): VNode {
   );
 }
 
-export function renderPageLink({ url, label, isOwn }: PageLink, place = ''): VNodeChild {
+export function renderPageLink({ url, label, isOwn }: PageLink, location = ''): VNodeChild {
   if (isOwn) return h('a', { href: url }, label);
-  const attributes = { key: 'link', class: place, href: url, target: '_blank', rel: 'noopener noreferrer' };
+  const attributes = {
+    key: 'link',
+    class: location,
+    href: url,
+    target: '_blank',
+    rel: 'noopener noreferrer',
+  };
   return /^https?:\/\//.test(url) && h('a', attributes, label);
 }
 

@@ -8,8 +8,8 @@ export function renderNewSettingFields(
   { local, set, t }: DialogContext,
 ): VNodeChild {
   const { values = {}, lacking } = local;
-  const asked = settings.filter(({ isSet, generated }) => !isSet && !generated);
-  const fields = asked.map(({ name, description, required, secret, default: usual }) => {
+  const requested = settings.filter(({ isSet, generated }) => !isSet && !generated);
+  const fields = requested.map(({ name, description, required, secret, default: usual }) => {
     const oninput = ({ target }: Event) =>
       set({ values: { ...values, [name]: Object(target).value }, lacking: undefined });
     const own = secret
@@ -25,5 +25,5 @@ export function renderNewSettingFields(
     );
   });
   const alert = lacking !== undefined && h('p.bad', { role: 'alert' }, t.valueMissing(lacking));
-  return asked.length > 0 && h('div.fields', { key: 'settings' }, t.newSettings, ...fields, alert);
+  return requested.length > 0 && h('div.fields', { key: 'settings' }, t.newSettings, ...fields, alert);
 }

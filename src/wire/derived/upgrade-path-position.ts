@@ -18,8 +18,8 @@ export function findUpgradePathPosition(
 
 /** Null for the last step and for a single update. */
 export function findNextStepVersion(run: Pick<Run, 'upgradePath' | 'to'>): string | null {
-  const place = findUpgradePathPosition(run);
-  return place?.versions[place.at + 1] ?? null;
+  const location = findUpgradePathPosition(run);
+  return location?.versions[location.at + 1] ?? null;
 }
 
 /** Null unless the run succeeded and has a next step. */

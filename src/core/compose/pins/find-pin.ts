@@ -53,11 +53,11 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
     if (names.length > 1) throw createSeveralVariablesError(where, tag, names);
   }
   const inImage: PinLocation = { kind: 'literal', file: file.path, description: where };
-  const place: PinLocation =
+  const location: PinLocation =
     reference.tag === null
       ? { ...inImage, kind: 'absent', description: `${where}, which has no tag` }
       : findTagLocation(files, service, inImage, findMainTagSegment(tag, resolved, tagStart, where));
-  return { service, reference, referenceText: resolved.text, tag, location: place, resolved };
+  return { service, reference, referenceText: resolved.text, tag, location: location, resolved };
 }
 
 /** Returns null if the pin cannot be read or changed. */

@@ -17,11 +17,11 @@ export interface Pin {
 
 /** Lists the locations of the tags, for users who change them manually. */
 export const formatTagLocations = (pins: readonly Pin[]): string =>
-  [...new Set(pins.map(({ location: place }) => place.description))].join(', ');
+  [...new Set(pins.map(({ location }) => location.description))].join(', ');
 
 /** Explains how to apply a tag that was set manually. */
-export const formatApplyTagAdvice = ({ location: place }: Pin): string =>
-  place.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
+export const formatApplyTagAdvice = ({ location }: Pin): string =>
+  location.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
 
 export interface PinLocation {
   /** Source of the tag: image text, variable value, variable default, no tag, or Swarm service. */

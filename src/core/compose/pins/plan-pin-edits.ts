@@ -28,10 +28,10 @@ export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): 
   for (const candidate of edits) {
     const { edit, move } = candidate;
     // The key contains the variable, because edits that append two variables to one file have equal offsets.
-    const place = `${edit.file}\n${edit.start}\n${edit.end}\n${edit.start === edit.end ? edit.variable : ''}`;
-    const first = unique.get(place);
+    const location = `${edit.file}\n${edit.start}\n${edit.end}\n${edit.start === edit.end ? edit.variable : ''}`;
+    const first = unique.get(location);
     if (first && first.edit.after !== edit.after) throw createConflictError(first.move.pin, move.pin);
-    if (!first) unique.set(place, candidate);
+    if (!first) unique.set(location, candidate);
   }
   const result = removeExtraLineBreaks([...unique.values()].map(({ edit }) => edit));
   checkEditedPins(files, moves, result);
@@ -108,12 +108,13 @@ function createTagInsertion(files: ProjectFiles, pin: Pin, tag: string): TextEdi
 function createSegmentEdit(
   files: ProjectFiles,
   pin: Pin,
-  place: SourceSegment | undefined,
+  location: SourceSegment | undefined,
   text: string,
 ): TextEdit {
-  const file = place && findProjectFile(files, place.source);
-  if (!file || place.start < 0) throw createPinError(pin, 'contains escapes or comes from outside the files');
-  return createTextEdit(file, place, text, place.via === 'variable' ? place.variable : undefined);
+  const file = location && findProjectFile(files, location.source);
+  if (!file || location.start < 0)
+    throw createPinError(pin, 'contains escapes or comes from outside the files');
+  return createTextEdit(file, location, text, location.via === 'variable' ? location.variable : undefined);
 }
 
 /**
@@ -124,9 +125,9 @@ function removeExtraLineBreaks(edits: TextEdit[]): TextEdit[] {
   const begun = new Set<string>();
   return edits.map((edit) => {
     if (edit.start !== edit.end || !edit.after.endsWith('\n')) return edit;
-    const place = `${edit.file}\n${edit.start}`;
-    const tidy = begun.has(place) ? { ...edit, after: edit.after.replace(/^\r?\n/, '') } : edit;
-    begun.add(place);
+    const location = `${edit.file}\n${edit.start}`;
+    const tidy = begun.has(location) ? { ...edit, after: edit.after.replace(/^\r?\n/, '') } : edit;
+    begun.add(location);
     return tidy;
   });
 }

@@ -34,18 +34,15 @@ export const createUnversionedPinError = (
 
 export const createVariantMismatchError = (
   pin: Pin,
-  { tag: asked, lead = '', suffix = '' }: ReleaseTarget,
+  { tag: requested, lead = '', suffix = '' }: ReleaseTarget,
 ): UpdateError =>
   createTargetError(
-    `${pin.service} is pinned to ${pin.tag.text} (${pin.location.description}), but ${asked} is a different variant`,
+    `${pin.service} is pinned to ${pin.tag.text} (${pin.location.description}), but ${requested} is a different variant`,
     `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${formatApplyTagAdvice(pin)}.`,
   );
 
-export const createDowngradeError = (
-  { service, tag, location: place }: Pin,
-  target: ReleaseTarget,
-): UpdateError =>
+export const createDowngradeError = ({ service, tag, location }: Pin, target: ReleaseTarget): UpdateError =>
   new UpdateError(
     'downgrade',
-    `${target.tag} is older than ${tag.text}, which ${service} is pinned to (${place.description})`,
+    `${target.tag} is older than ${tag.text}, which ${service} is pinned to (${location.description})`,
   );

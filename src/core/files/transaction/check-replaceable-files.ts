@@ -106,17 +106,17 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
       },
     );
   });
-  const place = real ?? (await realpath(dirname(here)));
-  if (paths.toHost(place) === null) {
+  const location = real ?? (await realpath(dirname(here)));
+  if (paths.toHost(location) === null) {
     throw new UpdateError(
       'outside-mounts',
-      `${file} resolves to ${place}, which is not mounted from the host`,
+      `${file} resolves to ${location}, which is not mounted from the host`,
       {
-        advice: formatSamePathMountAdvice(dirname(place)),
+        advice: formatSamePathMountAdvice(dirname(location)),
       },
     );
   }
-  if (!paths.isWritable(place)) throw new UpdateError('read-only', `${file} is mounted read-only`);
+  if (!paths.isWritable(location)) throw new UpdateError('read-only', `${file} is mounted read-only`);
   if (real === null) return;
   if (!(await lstat(real)).isFile()) throw new UpdateError('not-a-file', `${file} is not a regular file`);
   if (paths.isMountPoint(real)) {

@@ -10,13 +10,13 @@ const maxReportCharacters = 16 * 1024 * 1024;
  * @throws Error if the archive is incomplete
  */
 export async function createDiagnosticReport(context: ServerContext): Promise<Uint8Array<ArrayBuffer>> {
-  const { engine, settings, timing, place, closing } = context;
-  const home = await place.findDeployment();
+  const { engine, settings, timing, place: location, closing } = context;
+  const deployment = await location.findDeployment();
   const startedAt = new Date().toISOString();
-  const origin = { id: `report-${home.project}`, from: settings.version, to: null, startedAt };
+  const origin = { id: `report-${deployment.project}`, from: settings.version, to: null, startedAt };
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timing.check)]);
   const record = new RunRecord(createRun(origin));
-  const order = { command: ['report', '--base64'] as const, record, home, signal };
+  const order = { command: ['report', '--base64'] as const, record, home: deployment, signal };
   return runWithAdditionalUpdater(order, context, async (containerId) => {
     let text = '';
     let isComplete = false;

@@ -29,34 +29,34 @@ export class RollbackPreviewCache {
    * Returns the effects of a rollback. If a dry run is already in progress, waits for its result.
    * @throws EngineError
    */
-  getPreview({ id, restorePoint }: RollbackableRun, home: Deployment): Promise<RollbackPreview> {
+  getPreview({ id, restorePoint }: RollbackableRun, deployment: Deployment): Promise<RollbackPreview> {
     const last = this.#last;
     if (last?.of === id && performance.now() - last.endedAt < previewCacheMs) return last.answer;
-    const asked = {
+    const requested = {
       of: id,
-      answer: this.#look(restorePoint.version, home),
+      answer: this.#look(restorePoint.version, deployment),
       endedAt: Number.POSITIVE_INFINITY,
     };
-    this.#last = asked;
-    asked.answer.then(
+    this.#last = requested;
+    requested.answer.then(
       () => {
-        asked.endedAt = performance.now();
+        requested.endedAt = performance.now();
       },
       () => this.clear(),
     );
-    return asked.answer;
+    return requested.answer;
   }
 
   clear(): void {
     this.#last = null;
   }
 
-  async #look(version: string, home: Deployment): Promise<RollbackPreview> {
+  async #look(version: string, deployment: Deployment): Promise<RollbackPreview> {
     const { engine, settings, timing, closing } = this.#context;
     const told = new Date().toISOString();
     // The record of this run is not shown to users. It is only used to parse the last line of the log.
     const origin = {
-      id: `rollback-${home.project}`,
+      id: `rollback-${deployment.project}`,
       kind: 'rollback',
       from: settings.version,
       to: version,
@@ -67,7 +67,7 @@ export class RollbackPreviewCache {
     const signal = AbortSignal.any([closing, late, answered.signal]);
     let offer: RollbackOffer | undefined;
     try {
-      const order = { command: ['rollback'] as const, record, home, signal };
+      const order = { command: ['rollback'] as const, record, home: deployment, signal };
       await runWithAdditionalUpdater(order, this.#context, (containerId) =>
         followRunLog(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
           offer ??= rollbackOfferSchema.read(fields.rollback);

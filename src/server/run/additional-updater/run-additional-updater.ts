@@ -17,19 +17,19 @@ interface AdditionalUpdaterOptions {
  * @throws UpdaterNotStartedError, EngineError
  */
 export async function runWithAdditionalUpdater<T>(
-  { command, record, home, signal }: AdditionalUpdaterOptions,
+  { command, record, home: deployment, signal }: AdditionalUpdaterOptions,
   { engine, settings }: ServerContext,
   work: (containerId: string) => Promise<T>,
 ): Promise<T> {
   await ensureUpdaterImage(record, { engine, settings, signal });
-  const services = await chooseUpdatedServices(engine, home, settings);
-  const container = buildAdditionalUpdaterSpec(command[0], home, settings, {
+  const services = await chooseUpdatedServices(engine, deployment, settings);
+  const container = buildAdditionalUpdaterSpec(command[0], deployment, settings, {
     command,
     services,
     initialFacts: record.run,
   });
   const left = await engine.inspectContainer(container.name);
-  if (left !== null && isUpdaterOfInstance(left, home))
+  if (left !== null && isUpdaterOfInstance(left, deployment))
     await engine.removeContainer(left.id, { force: true });
   const containerId = await engine.createContainer(container);
   try {

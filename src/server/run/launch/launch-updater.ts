@@ -41,23 +41,27 @@ const pullLimitMs = 30 * 60_000;
  */
 export async function launchUpdater(
   record: RunRecord,
-  { home, order: { settings: values }, ...destination }: LaunchTarget,
+  { home: deployment, order: { settings: values }, ...destination }: LaunchTarget,
   context: LaunchContext,
   mayLaunch: () => Promise<boolean>,
 ): Promise<string | null> {
   const { engine, settings, signal } = context;
   try {
     await ensureUpdaterImage(record, context);
-    const services = await chooseUpdatedServices(engine, home, settings);
+    const services = await chooseUpdatedServices(engine, deployment, settings);
     signal.throwIfAborted();
-    await stopPrefetch(context, home);
+    await stopPrefetch(context, deployment);
     record.setLaunchState('launching', 'starting the updater');
     const setFile = values && Object.keys(values).length > 0 ? ['--set-file', settingValuesPath] : [];
     const options = [...(await createUpdaterTargetOptions(destination, engine)), ...setFile];
     const command =
       record.run.kind === 'rollback' ? (['rollback', '--yes'] as const) : (['update', ...options] as const);
-    await freeContainerName(engine, home, settings.containerName);
-    const spec = buildUpdaterContainerSpec(home, settings, { command, services, initialFacts: record.run });
+    await freeContainerName(engine, deployment, settings.containerName);
+    const spec = buildUpdaterContainerSpec(deployment, settings, {
+      command,
+      services,
+      initialFacts: record.run,
+    });
     if (!(await mayLaunch())) return null;
     signal.throwIfAborted();
     return await startContainer(engine, spec, { values, signal });
@@ -188,18 +192,18 @@ export async function ensureUpdaterImage(
 }
 
 /** Stops the prefetch, because the update itself pulls the images that are still missing. */
-async function stopPrefetch({ engine, settings }: LaunchContext, home: Deployment): Promise<void> {
+async function stopPrefetch({ engine, settings }: LaunchContext, deployment: Deployment): Promise<void> {
   if (settings.prefetch === false) return;
-  const found = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, home));
-  if (found !== null && isUpdaterOfInstance(found, home) && isUp(found))
+  const found = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, deployment));
+  if (found !== null && isUpdaterOfInstance(found, deployment) && isUp(found))
     await engine.killContainer(found.id, 'SIGTERM');
 }
 
 /** Frees the container name. Another instance's updater is renamed instead of removed, which preserves its log. */
-async function freeContainerName(engine: EngineApi, home: Deployment, name: string): Promise<void> {
+async function freeContainerName(engine: EngineApi, deployment: Deployment, name: string): Promise<void> {
   const found = await engine.inspectContainer(name);
   if (found === null) return;
   if (isUpdaterActive(found)) throw createLaunchConflictError();
-  if (isUpdaterOfInstance(found, home)) await engine.removeContainer(found.id);
+  if (isUpdaterOfInstance(found, deployment)) await engine.removeContainer(found.id);
   else await engine.renameContainer(found.id, `${name}-${found.id.slice(0, 12)}`);
 }

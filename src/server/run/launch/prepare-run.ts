@@ -102,7 +102,7 @@ async function callBeforeUpdate(
   const over = new AbortController();
   record.setLaunchState('preparing', preparation ?? 'preparing the update');
   await sync();
-  const asked = {
+  const requested = {
     run: record.run.id,
     from: record.run.from ?? version,
     target: to,
@@ -115,8 +115,8 @@ async function callBeforeUpdate(
   const stopped = once(signal, 'abort', { signal: over.signal }).then(() => Promise.reject(signal.reason));
   stopped.catch(() => {});
   try {
-    const answer = callApplication('beforeUpdate', () => beforeUpdate(asked), preparationMs);
-    const refusal = await Promise.race([answer, stopped]);
+    const response = callApplication('beforeUpdate', () => beforeUpdate(requested), preparationMs);
+    const refusal = await Promise.race([response, stopped]);
     if (typeof refusal === 'string' && refusal !== '') throw createPreparationError(refusal);
   } catch (error) {
     if (!(error instanceof ApplicationError)) throw error;

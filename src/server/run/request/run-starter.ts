@@ -74,9 +74,9 @@ export class RunStarter {
     if ('reason' in observation) return observation;
     const past = findRollbackableRun(await this.#history());
     if (past === null || observation.home === null) return { reason: noRestorePointReason };
-    const answer = await this.#rollbacks.getPreview(past, observation.home).catch(rethrowAsUnavailable);
+    const response = await this.#rollbacks.getPreview(past, observation.home).catch(rethrowAsUnavailable);
     this.requireNotClosing();
-    return answer ?? { reason: noRestorePointReason };
+    return response ?? { reason: noRestorePointReason };
   }
 
   /** Rejects requests while the server is shutting down. @throws UnavailableError */
@@ -101,8 +101,8 @@ export class RunStarter {
     const listed = 'to' in found ? await offers.settings(found.proof) : [];
     const reason = 'to' in found ? findSettingsBlockingReason(found.to, listed, order.settings) : null;
     const destination = reason ? { reason } : found;
-    const { home } = observation;
-    if ('reason' in destination || home === null) {
+    const { home: deployment } = observation;
+    if ('reason' in destination || deployment === null) {
       const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(rethrowAsUnavailable);
       const why = 'reason' in destination ? destination.reason : projectNotFoundReason;
       return { reason: observations.findReasonAgainst(observation, jobs) ?? why };
@@ -114,7 +114,13 @@ export class RunStarter {
       return findRecallReason(destination, await offers.readPublisherNotice());
     };
     try {
-      const begun = await runs.begin({ ...destination, kind, order, home, findLaunchObstacle: whyNot });
+      const begun = await runs.begin({
+        ...destination,
+        kind,
+        order,
+        home: deployment,
+        findLaunchObstacle: whyNot,
+      });
       if (begun !== 'taken') return begun;
       return { reason: observations.findReasonAgainst(await observations.refresh()) ?? updateStartingReason };
     } catch (error) {

@@ -105,11 +105,11 @@ export const stillCheckingMessage = 'the server is still checking whether an upd
 
 /** Returns why the store would be lost when the server's container is replaced; null if the store is persistent. */
 export function findUnmountedStoreReason(
-  home: Deployment | null,
+  deployment: Deployment | null,
   directory: string | undefined,
 ): Reason | null {
-  if (home === null || directory === undefined) return null;
-  if (home.mounted.some((destination) => isWithin(directory, destination))) return null;
+  if (deployment === null || directory === undefined) return null;
+  if (deployment.mounted.some((destination) => isWithin(directory, destination))) return null;
   return {
     code: 'store-unavailable',
     message: `the store directory ${directory} is not on a mount of the server's container and would be lost when the container is replaced`,

@@ -25,9 +25,9 @@ export class ResultNotifier {
   readonly #inside = new AsyncLocalStorage<true>();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(context: NotifierContext, boots: Pick<ServerLiveness, 'own' | 'stateOf'>) {
+  constructor(context: NotifierContext, serverLiveness: Pick<ServerLiveness, 'own' | 'stateOf'>) {
     this.#context = context;
-    this.#boots = boots;
+    this.#boots = serverLiveness;
   }
 
   /** Whether the current code was called by `onEnd`. Such code must not wait for the end of `onEnd`. */

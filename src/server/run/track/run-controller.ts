@@ -161,11 +161,11 @@ export class RunController {
       return { reason: createTooLateToCancelReason(record.run, settings.product) };
     await session?.cancel(by);
     const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
-    const asked = ledger.changeOpenRun(id, noteBy);
+    const requested = ledger.changeOpenRun(id, noteBy);
     // If another server is preparing the run, that server reads the request from the store. A session of this server
     // already has the request, so a store failure is ignored.
-    if (session !== null) await asked.catch(ignoreResult);
-    else if ((await asked) === null) return { reason: notRunningReason };
+    if (session !== null) await requested.catch(ignoreResult);
+    else if ((await requested) === null) return { reason: notRunningReason };
     record.setFields({ cancelRequestedBy: by });
     return { run: record.run };
   }

@@ -214,7 +214,7 @@ function planPinUpdates(pins: readonly Pin[], options: BumpRequest, log: Log): P
 
 /** Returns the new tag of a pin; null for a floating tag that needs no change. */
 function findBumpedTag(pin: Pin, target: Target): string | null {
-  const { service, tag, location: place } = pin;
+  const { service, tag, location } = pin;
   if (target.kind === 'unversioned') throw createUnversionedTargetError([pin], target.tag);
   if (target.kind === 'word') {
     if (isPinnedToFloatingTag(pin, target.tag)) return null;
@@ -223,14 +223,14 @@ function findBumpedTag(pin: Pin, target: Target): string | null {
   if (tag.kind === 'latest' || tag.kind === 'canary') return null;
   if (tag.kind === 'part' && target.kind === 'release') return findBumpedPartialTag(pin, tag, target);
   if (tag.kind !== 'release') {
-    const message = `${service} is pinned to ${tag.text} (${place.description}), which is not a release tag`;
+    const message = `${service} is pinned to ${tag.text} (${location.description}), which is not a release tag`;
     const advice = 'Set a release tag manually, such as v1.2.3. After that, bump can change it.';
     throw new UpdateError('pin-unsupported', message, { advice });
   }
   const moved = planTagUpdate(tag, target);
   if (moved.kind === 'moved') return moved.tag;
   if (moved.kind === 'variant' && target.kind === 'release') throw createVariantMismatchError(pin, target);
-  const message = `${target.tag} is not a full release version; ${service} is pinned to ${tag.text} (${place.description})`;
+  const message = `${target.tag} is not a full release version; ${service} is pinned to ${tag.text} (${location.description})`;
   const advice =
     'Specify the full version with --to. If the release is published only under a short tag, set that tag manually.';
   throw new UpdateError('pin-unsupported', message, { advice });

@@ -22,21 +22,21 @@ export async function readBumpProject(
   log: Log,
 ): Promise<ProjectFiles> {
   const [first] = options.files;
-  const asked = bumpDirectoryOf(options);
-  const byDefault = join(asked, '.env');
+  const requested = bumpDirectoryOf(options);
+  const byDefault = join(requested, '.env');
   const given = (files: readonly string[]) => files.map((file) => resolve(options.dir ?? '.', file));
-  const named = await readEnvFiles(given(options.envFiles), asked);
+  const named = await readEnvFiles(given(options.envFiles), requested);
   const nothing = { composeFiles: [], envFiles: named, newEnvFile: byDefault };
   await maskFileSecrets(log, nothing);
-  const paths = first === undefined ? await findDefaultComposeFiles(asked, named) : given(options.files);
+  const paths = first === undefined ? await findDefaultComposeFiles(requested, named) : given(options.files);
   if (paths.length === 0)
-    throw new UpdateError('compose-invalid', `there is no compose file in ${asked}`, {
+    throw new UpdateError('compose-invalid', `there is no compose file in ${requested}`, {
       advice: 'Specify the file with --file, or its directory with --dir.',
     });
-  const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
+  const directory = options.dir === null ? dirname(paths[0] ?? requested) : requested;
   // Compose also reads the .env next to the first file in COMPOSE_FILE, but the .env that sets COMPOSE_FILE takes
   // precedence.
-  const isLed = first === undefined && options.envFiles.length === 0 && directory !== asked;
+  const isLed = first === undefined && options.envFiles.length === 0 && directory !== requested;
   const beside = isLed ? await readTextFileIfExists(join(directory, '.env')) : null;
   const envFiles = beside === null ? named : [beside, ...named];
   const files: ProjectFiles = {

@@ -47,8 +47,8 @@ async function findPublishedImages(
   const { repository } = pin.reference;
   const answers = ids.map(async (id, at) => {
     const digests = images[at]?.digests.map((each) => each.replace(/.*@/, '')) ?? [];
-    const asked = digests.length > 0 ? digests : [id];
-    const all = await Promise.all(asked.map((tag) => engine.findRemoteDigest({ repository, tag })));
+    const requested = digests.length > 0 ? digests : [id];
+    const all = await Promise.all(requested.map((tag) => engine.findRemoteDigest({ repository, tag })));
     return all.find((each) => each !== null && each !== 'none') ?? (all.includes(null) ? null : 'none');
   });
   const all = await Promise.all(answers);

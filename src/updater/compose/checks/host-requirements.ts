@@ -22,7 +22,7 @@ const universalAddressPattern = /^(?:|0\.0\.0\.0|::|127\..*)$/;
  * @param defaultDriver - the engine's log driver
  */
 export function listHostRequirements(host: Json, defaultDriver: unknown): HostRequirement[] {
-  const asked: Json = {
+  const requested: Json = {
     ...host,
     SecurityOpt: toStrings(host.SecurityOpt).filter((each) => !/^(no-new-priv|label=disable)/.test(each)),
     // Sysctls of a network interface are not tested, because a helper container has no network interfaces.
@@ -34,7 +34,7 @@ export function listHostRequirements(host: Json, defaultDriver: unknown): HostRe
   };
   const given = hostDependentKeys
     .split(' ')
-    .flatMap((key) => (isUnsetValue(asked[key]) ? [] : [[key, asked[key]]]));
+    .flatMap((key) => (isUnsetValue(requested[key]) ? [] : [[key, requested[key]]]));
   const { Type, Config } = toObject(host.LogConfig);
   const driver = String(Type || defaultDriver || 'json-file');
   const [, server] = Object.entries(toObject(Config)).find(([key]) => key.endsWith('-address')) ?? [];

@@ -85,7 +85,7 @@ export async function requireRestartableContainers(
     ];
     return both.map((each) => ({ service, host: each }));
   });
-  const doors = { engine, log, project: project.name, helperImageId: own.imageId };
+  const dataContext = { engine, log, project: project.name, helperImageId: own.imageId };
   const info = await engine.getInfo();
   const mounts = await listHostMounts(engine, running, info);
   const needs = definitions.flatMap(({ service, host }) =>
@@ -96,8 +96,10 @@ export async function requireRestartableContainers(
     findStoppedProviders(engine, definitions),
     // Mounts are checked in a separate helper container, because the check needs the host's PID namespace, which not
     // every runtime allows.
-    mounts.length === 0 ? [] : checkHostMounts(doors, servicesOf(definitions), mounts),
-    ...[...groups].map(([need, group]) => checkHostRequirement(doors, servicesOf(group), JSON.parse(need))),
+    mounts.length === 0 ? [] : checkHostMounts(dataContext, servicesOf(definitions), mounts),
+    ...[...groups].map(([need, group]) =>
+      checkHostRequirement(dataContext, servicesOf(group), JSON.parse(need)),
+    ),
   ]);
   const [first, ...detail] = new Set(tried.flat());
   if (first !== undefined) throw new UpdateError('host-changed', first, { detail });
@@ -141,12 +143,12 @@ async function listHostMounts(engine: Engine, running: readonly Json[], info: Js
 }
 
 function checkHostMounts(
-  doors: DataContext,
+  dataContext: DataContext,
   services: string,
   mounts: readonly HostMount[],
 ): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
-    const tables = await runHelperContainer(doors, {
+    const tables = await runHelperContainer(dataContext, {
       verb: 'tables',
       code: 'host-changed',
       request: { mounts: mounts.map(() => unseen), pids: mounts.map(({ pid }) => pid) },
@@ -157,20 +159,25 @@ function checkHostMounts(
     return describeChangedMounts(mounts, tables);
   };
   const named = (reason: string) => findMountInText(reason, mounts)?.where ?? services;
-  return tryStart(doors, start, (reason) => `${named(reason)} cannot be started again`);
+  return tryStart(dataContext, start, (reason) => `${named(reason)} cannot be started again`);
 }
 
 function checkHostRequirement(
-  doors: DataContext,
+  dataContext: DataContext,
   services: string,
   [name, hostConfig]: HostRequirement,
 ): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
     const options = { config: silentCommand, hostConfig: { ...confinedHostConfig, ...hostConfig } };
-    await requireStartableContainer(doors.engine.until(signal), doors.helperImageId, doors.project, options);
+    await requireStartableContainer(
+      dataContext.engine.until(signal),
+      dataContext.helperImageId,
+      dataContext.project,
+      options,
+    );
     return [];
   };
-  return tryStart(doors, start, () => `${services} cannot be started again${name && ` with ${name}`}`);
+  return tryStart(dataContext, start, () => `${services} cannot be started again${name && ` with ${name}`}`);
 }
 
 const servicesOf = (all: readonly Pick<ServiceHostConfig, 'service'>[]): string =>

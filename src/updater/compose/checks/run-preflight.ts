@@ -40,8 +40,8 @@ export async function runPreflight({ engine, log }: RunContext, plan: PreparedPl
     if (id === null) throw new UpdateError('engine-unavailable', `${app.to} was removed`);
     try {
       for (const network of container.moreNetworks) await engine.connectNetwork(network, id, {});
-      const asked = ['start', '--attach', id];
-      return await runAttachedCommand(engine, asked, limitMs);
+      const requested = ['start', '--attach', id];
+      return await runAttachedCommand(engine, requested, limitMs);
     } finally {
       await removeHelperContainer(engine.uncancellable(), id).catch(() => {});
     }

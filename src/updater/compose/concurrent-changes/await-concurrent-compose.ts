@@ -31,11 +31,11 @@ interface IdleProject extends ProjectContainers {
 export const awaitIdleProject = (
   context: RunContext,
   project: string,
-  earlier: JournalData | null,
+  previous: JournalData | null,
 ): Promise<IdleProject> =>
   awaitConcurrentCompose(context, project, {
     services: new Set([context.options.app, ...context.options.workers]),
-    ignores: createUnstartedContainerFilter(earlier),
+    ignores: createUnstartedContainerFilter(previous),
   });
 
 /**

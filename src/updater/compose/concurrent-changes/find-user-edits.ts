@@ -10,12 +10,12 @@ import type { JournalData } from '../../run/state/journal.ts';
  * nevertheless use the same images as this run.
  */
 export async function findUserEdits(engine: Engine, data: JournalData): Promise<UserEdits | null> {
-  const { files, changeover } = data;
+  const { files, changeover: rollout } = data;
   const states = await readFileStates(files);
   const paths = states.filter(({ state }) => state !== 'after').map(({ path }) => path);
   if (paths.length === 0) return null;
   const next = await findNextImages(engine, data);
-  const isSame = (changeover?.moved ?? []).every(
+  const isSame = (rollout?.moved ?? []).every(
     ({ name, image, follows }) => follows || image === null || next?.get(name) === image.reference,
   );
   return isSame ? null : toUserEdits(paths, next);
@@ -36,11 +36,11 @@ const toUserEdits = (paths: readonly string[], next: ReadonlyMap<string, string>
 /** Returns the images that the next `up` would use, keyed by service; null if compose rejects the files. */
 async function findNextImages(
   engine: Engine,
-  { project, services, changeover }: JournalData,
+  { project, services, changeover: rollout }: JournalData,
 ): Promise<Map<string, string> | null> {
   try {
     const model = await new Compose(engine, project).config();
-    const moved = changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name);
+    const moved = rollout?.moved.filter(({ follows }) => !follows).map(({ name }) => name);
     return new Map(
       (moved ?? services).flatMap((name) => {
         const image = model.services[name]?.image;

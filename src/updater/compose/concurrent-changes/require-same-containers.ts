@@ -31,12 +31,12 @@ export async function requireSameContainers(
   context: RunContext,
   project: string,
   moved: readonly { name: string; containers: readonly Container[] }[],
-  { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
+  { earlier: previous, debris }: { earlier: JournalData | null; debris: readonly Container[] },
 ): Promise<{ containers: Rollout['containers']; observation: ProjectObservation }> {
   const services = new Set(moved.map(({ name }) => name));
   // The run does not wait for containers that were already abandoned when it began.
   const ignores = (container: Container) =>
-    createUnstartedContainerFilter(earlier)(container) || debris.some(({ id }) => id === container.id);
+    createUnstartedContainerFilter(previous)(container) || debris.some(({ id }) => id === container.id);
   const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
   let at = 0;
   const look = () => {
@@ -66,7 +66,7 @@ export async function requireSameContainers(
       `${name} was ${isGone ? 'removed' : 'replaced'} by another process during the update`,
     );
   }
-  const interrupted = createInterruptionPredicate(earlier, leftovers);
+  const interrupted = createInterruptionPredicate(previous, leftovers);
   const time = containers.some(mayBeCrashing) ? (await context.engine.getInfo()).SystemTime : null;
   const records = containers.map((each) => containerRecordOf(each, interrupted, Date.parse(String(time))));
   return { containers: records, observation: { found, requestedAt: at } };

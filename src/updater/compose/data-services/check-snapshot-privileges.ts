@@ -34,13 +34,13 @@ interface PrivilegeSources {
 export async function checkSnapshotPrivileges(
   engine: Engine,
   { name, service, imageId }: ContainerRecord,
-  blueprint: ContainerSnapshot,
+  snapshot: ContainerSnapshot,
   { project, ownId, siblings, successors }: PrivilegeSources,
 ): Promise<void> {
-  const then = { ...blueprint, hostConfig: replaceContainerIds(blueprint.hostConfig, successors) };
-  const asked = [{ name: service, image: imageId, scale: 1 }];
+  const then = { ...snapshot, hostConfig: replaceContainerIds(snapshot.hostConfig, successors) };
+  const requested = [{ name: service, image: imageId, scale: 1 }];
   const [recorded, [image], [own], there] = await Promise.all([
-    recordUpRequests(engine, project, asked).catch((error) => {
+    recordUpRequests(engine, project, requested).catch((error) => {
       if (error instanceof UpdateError && error.outcome === 'refused') return null;
       throw error;
     }),

@@ -34,16 +34,16 @@ const maxStartAttempts = 5;
  * which is used instead.
  */
 export async function findListeningPorts(
-  doors: DataContext,
+  dataContext: DataContext,
   container: Container,
-  blueprint?: ContainerSnapshot,
+  snapshot?: ContainerSnapshot,
 ): Promise<number[]> {
-  const exposed = Object.keys(toObject(blueprint?.config.ExposedPorts)).flatMap((port) => {
+  const exposed = Object.keys(toObject(snapshot?.config.ExposedPorts)).flatMap((port) => {
     const [number = '', protocol] = port.split('/');
     return protocol === 'tcp' ? [Number(number)] : [];
   });
   if (container.health !== null || exposed.length === 0 || container.status !== 'running') return [];
-  const open = await fetchListeningPorts(doors, container.id);
+  const open = await fetchListeningPorts(dataContext, container.id);
   return exposed.filter((port) => open.includes(port));
 }
 
@@ -51,8 +51,8 @@ export async function findListeningPorts(
  * Returns the TCP ports on which processes in a container's network are listening. Empty if they cannot be read: a
  * container that is restarting, for example, has no network that a helper container can join.
  */
-const fetchListeningPorts = (doors: DataContext, networkOf: string): Promise<number[]> =>
-  runHelperContainer(doors, {
+const fetchListeningPorts = (dataContext: DataContext, networkOf: string): Promise<number[]> =>
+  runHelperContainer(dataContext, {
     verb: 'ports',
     code: 'engine-unavailable',
     networkOf,
@@ -80,8 +80,8 @@ export async function startDataServices(work: JournaledContext): Promise<void> {
 
 async function startService(work: JournaledContext, service: string): Promise<void> {
   const { engine, log, journal } = work;
-  const { changeover } = journal.data;
-  const records = serviceContainerRecordsOf(changeover, service).filter(({ runs }) => runs);
+  const { changeover: rollout } = journal.data;
+  const records = serviceContainerRecordsOf(rollout, service).filter(({ runs }) => runs);
   for (let attempt = 1; records.length > 0; attempt++) {
     const { containers } = await listProjectContainers(engine, journal.data.project.name);
     const now = containers.filter((each) => serviceOf(each) === service);
@@ -133,8 +133,8 @@ async function awaitStartedContainers(
   const well = started.filter(({ record }) => record.well);
   const ports = work.journal.data.point?.ports.find((each) => each.service === service)?.ports ?? [];
   if (ports.length > 0) {
-    const doors = await createDataContext(work);
-    for (const { id, record } of well) await awaitPorts(work, doors, { id, name: record.name, ports });
+    const dataContext = await createDataContext(work);
+    for (const { id, record } of well) await awaitPorts(work, dataContext, { id, name: record.name, ports });
     return;
   }
   // Without ports or a health check, the only sign of a successful start is that the container keeps running.
@@ -152,13 +152,13 @@ async function awaitStartedContainers(
 
 async function awaitPorts(
   { engine, log, options }: RunContext,
-  doors: DataContext,
+  dataContext: DataContext,
   { id, name, ports }: { id: string; name: string; ports: readonly number[] },
 ): Promise<void> {
   const failed = (message: string) => new UpdateError('containers-not-restored', message);
   const { waitTimeoutMs } = options.limits;
   const observe = async () => {
-    const open = await fetchListeningPorts(doors, id);
+    const open = await fetchListeningPorts(dataContext, id);
     if (ports.every((port) => open.includes(port))) return true;
     const [now] = await engine.inspectContainers([id]);
     if (now === undefined || (!isUp(now) && now.restartPolicy === 'no'))

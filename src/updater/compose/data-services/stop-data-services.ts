@@ -45,13 +45,13 @@ export async function listContainersInNamespaces(
  */
 export async function listContainersInStopOrder(
   engine: Engine,
-  { project, point, changeover }: JournalData,
+  { project, point, changeover: rollout }: JournalData,
 ): Promise<Container[][]> {
-  if (changeover === null) return [];
+  if (rollout === null) return [];
   const { containers, leftovers } = await listProjectContainers(engine, project.name);
   const up = [...containers, ...leftovers].filter(isUp);
   const [workers, app] = [false, true].map((isApp) =>
-    up.filter((each) => changeover.moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
+    up.filter((each) => rollout.moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
   );
   const services = (point?.services ?? []).map((name) => up.filter((each) => serviceOf(each) === name));
   const riders = await engine.inspectContainers(point?.riders.map(({ id }) => id) ?? []);
@@ -88,11 +88,11 @@ export async function stopRestartedContainers(
 
 /** Watches for containers that are started and can write to the restore point's data. */
 export function watchDataWriterStarts(
-  doors: DataContext,
+  dataContext: DataContext,
   { data }: Journal,
   mounts: RestorePointRecordData['mounts'],
 ): Promise<ContainerStartWatch> {
-  return ContainerStartWatch.open(doors, {
+  return ContainerStartWatch.open(dataContext, {
     project: data.project,
     covered: updatedAndSavedServicesOf(data),
     mounts,
@@ -100,8 +100,8 @@ export function watchDataWriterStarts(
 }
 
 /** Returns the updated services and the services whose data is saved. */
-export const updatedAndSavedServicesOf = ({ changeover, point }: JournalData): string[] => [
-  ...(changeover?.moved ?? []).map(({ name }) => name),
+export const updatedAndSavedServicesOf = ({ changeover: rollout, point }: JournalData): string[] => [
+  ...(rollout?.moved ?? []).map(({ name }) => name),
   ...(point?.services ?? []),
 ];
 

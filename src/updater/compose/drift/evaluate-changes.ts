@@ -58,20 +58,24 @@ interface ChangeOrigin {
  */
 export function evaluateDriftChanges(
   changes: readonly ChangeWithSettingTexts[],
-  { setTo, home }: { setTo: VariableResolver; home: string },
+  { setTo, home: deployment }: { setTo: VariableResolver; home: string },
 ): DriftFinding[] {
   const judged = changes.flatMap(([change, texts]) => {
-    const finding = evaluateChange(change, { texts, unset: listUnsetVariables(texts, setTo), home }, setTo);
+    const finding = evaluateChange(
+      change,
+      { texts, unset: listUnsetVariables(texts, setTo), home: deployment },
+      setTo,
+    );
     const { section, item } = settingPathOf(change) ?? {};
-    const place = JSON.stringify([change.service, section, item]);
-    return finding === null ? [] : [{ finding, kind: change.kind, place }];
+    const location = JSON.stringify([change.service, section, item]);
+    return finding === null ? [] : [{ finding, kind: change.kind, place: location }];
   });
   const refused = (kind: DriftChange['kind']) =>
     new Set(judged.flatMap((each) => (each.kind === kind && each.finding.isLoss ? [each.place] : [])));
   const [lost, gained] = [refused('difference'), refused('gain')];
-  return judged.flatMap(({ finding, kind, place }) => {
+  return judged.flatMap(({ finding, kind, place: location }) => {
     const isTold =
-      kind === 'gain' ? !lost.has(place) : finding.isLoss || lost.has(place) || !gained.has(place);
+      kind === 'gain' ? !lost.has(location) : finding.isLoss || lost.has(location) || !gained.has(location);
     return isTold ? [finding] : [];
   });
 }
@@ -207,8 +211,8 @@ function remedyFor({ section, item, planned }: DefinitionDifference, facts: Chan
   return { kind: 'apply' };
 }
 
-const isInHomeDirectory = (home: string, planned: string | null): boolean =>
-  planned !== null && readMount(planned).source.startsWith(`${home}/`);
+const isInHomeDirectory = (deployment: string, planned: string | null): boolean =>
+  planned !== null && readMount(planned).source.startsWith(`${deployment}/`);
 
 /** Returns a warning with the edited keys for each service whose edits cause no loss. */
 export function formatEditWarnings(findings: readonly DriftFinding[]): string[] {

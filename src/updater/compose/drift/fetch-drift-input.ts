@@ -109,14 +109,14 @@ export async function fetchPrivilegeContext(
   const volumesOf = ({ hostConfig }: ContainerDefinition) =>
     requestedMountsOf(hostConfig).flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
   const known = new Set(replaced.flatMap(({ now }) => volumesOf(now)));
-  const asked = replaced.flatMap(({ next }) => volumesOf(next)).filter((name) => !known.has(name));
-  const made = await engine.listVolumes([...new Set(asked)]);
-  const home = realPath(paths.fromHost(project.directory));
+  const requested = replaced.flatMap(({ next }) => volumesOf(next)).filter((name) => !known.has(name));
+  const made = await engine.listVolumes([...new Set(requested)]);
+  const deployment = realPath(paths.fromHost(project.directory));
   return {
     // Whether the path is in the project directory once symbolic links are resolved.
     isOwn: (path) => {
       const real = realPath(paths.fromHost(path));
-      return real !== null && home !== null && isWithin(real, home);
+      return real !== null && deployment !== null && isWithin(real, deployment);
     },
     volumeOptions: (name) =>
       made.find((volume) => volume.name === name)?.options ??
@@ -200,11 +200,11 @@ async function nameSharedContainers(
   definitions: readonly Json[],
 ): Promise<Json[]> {
   const hosts = definitions.map(({ HostConfig }) => toObject(HostConfig));
-  const asked = hosts.flatMap((host) => [
+  const requested = hosts.flatMap((host) => [
     ...namespaceModeKeys.flatMap((key) => findNamespaceContainer(host[key]) ?? []),
     ...toList(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
   ]);
-  const found = [...new Set(asked)].map(async (container) => {
+  const found = [...new Set(requested)].map(async (container) => {
     const [raw] = await engine.inspectRaw([container]);
     const labels = toObject(toObject(raw?.Config).Labels);
     const isOwn = labels[composeLabels.project] === project;
@@ -239,13 +239,13 @@ export async function readServiceSettingTexts(
   { compose, files }: Installation,
   places: readonly { service: string; place: ServiceSettingPath | null }[],
 ): Promise<string[][]> {
-  if (places.every(({ place }) => place === null)) return places.map(() => []);
+  if (places.every(({ place: location }) => location === null)) return places.map(() => []);
   const written = await compose.readUninterpolatedModel();
   const lines = [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap(({ text }) => text.split('\n'));
   return Promise.all(
-    places.map(async ({ service, place }) => {
-      if (place === null) return [];
-      const { section, item } = place;
+    places.map(async ({ service, place: location }) => {
+      if (location === null) return [];
+      const { section, item } = location;
       // Compose cannot print some keys, such as `ulimits`, with unresolved variables. In that case, every line that
       // contains the item is used, or all lines if none contains it.
       if (written === null) {
@@ -255,7 +255,7 @@ export async function readServiceSettingTexts(
         return about.length > 0 ? about : lines;
       }
       if (section !== 'environment' || isInEnvironment(written, service, item))
-        return findServiceSettingTexts(written, service, place);
+        return findServiceSettingTexts(written, service, location);
       const envFiles = await Promise.all(envFilePathsOf(written, service).map(readTextFileIfExists));
       return envFiles.flatMap((file) => (file === null ? [] : findAssignedText(file, item)));
     }),

@@ -25,8 +25,8 @@ export async function finishUpdatedRun(
   freeing: Promise<UnusedOldImages | null>,
   record: RestorePointRecord | null,
 ): Promise<RunOutcome> {
-  const { engine, log, options, journal, changeover } = replacement;
-  const { words, moved } = changeover;
+  const { engine, log, options, journal, changeover: rollout } = replacement;
+  const { words, moved } = rollout;
   const { project } = journal.data;
   const [saved, freed] = await Promise.all([
     findUserEdits(engine, journal.data).catch(() => null),
@@ -99,8 +99,10 @@ async function completeHashes(work: ReplacementContext, record: RestorePointReco
 async function discardOlderRestorePoints(work: ReplacementContext): Promise<void> {
   const { point, project } = work.journal.data;
   if (!point) return;
-  const doors = await createDataContext(work);
-  await removeProjectRestorePoints(doors, dirname(point.directory), project, { except: [point.directory] });
+  const dataContext = await createDataContext(work);
+  await removeProjectRestorePoints(dataContext, dirname(point.directory), project, {
+    except: [point.directory],
+  });
 }
 
 /** Images that can be removed, as references for `docker image rm`. */
@@ -114,11 +116,8 @@ export interface UnusedOldImages {
  * Returns the old images of updated services that no container uses any longer, the app's image first. Null if there
  * are none.
  */
-export async function findUnusedOldImages(
-  engine: Engine,
-  changeover: Rollout,
-): Promise<UnusedOldImages | null> {
-  const records = changeover.moved.flatMap(({ name }) => serviceContainerRecordsOf(changeover, name));
+export async function findUnusedOldImages(engine: Engine, rollout: Rollout): Promise<UnusedOldImages | null> {
+  const records = rollout.moved.flatMap(({ name }) => serviceContainerRecordsOf(rollout, name));
   const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));
   const found = await Promise.all(
     [...old].map(async ([id, reference]) => {

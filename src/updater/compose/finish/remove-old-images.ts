@@ -13,18 +13,18 @@ type RemovalContext = Pick<ReplacementContext, 'engine' | 'log' | 'changeover'>;
  * Removes unused images from the repositories of the updated services (docs/contract.md 2.28). A failure does not
  * change the outcome of the run.
  */
-export async function removeOldImages({ engine, log, changeover }: RemovalContext): Promise<void> {
+export async function removeOldImages({ engine, log, changeover: rollout }: RemovalContext): Promise<void> {
   try {
     // Only images in the updated services' repositories are listed, because the engine calculates the size of each
     // listed image, which is slow if there are many.
-    const reference = [...ownRepositories(changeover)].flatMap((name) => [`${name}:*`, `${name}@*`]);
+    const reference = [...ownRepositories(rollout)].flatMap((name) => [`${name}:*`, `${name}@*`]);
     const [containers, ...images] = await Promise.all([
       engine.listContainers({}),
       engine.listImages({ reference }),
       engine.listImages({ dangling: ['true'] }),
     ]);
     const used = new Set(containers.map(({ imageId }) => imageId));
-    for (const { references, bytes } of findUnusedRepositoryImages(images.flat(), used, changeover)) {
+    for (const { references, bytes } of findUnusedRepositoryImages(images.flat(), used, rollout)) {
       // Without force, the engine refuses to remove an image that a container has started to use in the meantime.
       const removed: unknown[] = [];
       for (const reference of references)

@@ -16,11 +16,11 @@ const workerRole = 'worker';
  */
 export async function addProjectOptions(
   { line, ...context }: InitialRunContext,
-  place: ProjectLocation,
+  location: ProjectLocation,
 ): Promise<RunContext> {
-  const options = updateOptionsOf(await addSettingsFromFile(line, place.mountedAt, context.log));
+  const options = updateOptionsOf(await addSettingsFromFile(line, location.mountedAt, context.log));
   context.notifier.addresses = options.notify;
-  return addLabeledWorkers({ ...context, options: await addArchiveTarget(options) }, place.name);
+  return addLabeledWorkers({ ...context, options: await addArchiveTarget(options) }, location.name);
 }
 
 /**

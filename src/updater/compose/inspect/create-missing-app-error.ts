@@ -47,12 +47,13 @@ export async function createMissingAppError(
  */
 async function choicesIn(
   { engine, log, options: { app } }: Context,
-  { paths, location: place, specifiedContainer: told }: Found,
+  { paths, location, specifiedContainer: told }: Found,
   containers: readonly Container[],
 ): Promise<ServiceChoice[]> {
-  const telling = told ?? lastRunningContainerOf(findLargestComposeOriginGroup(containers, place.directory));
+  const telling =
+    told ?? lastRunningContainerOf(findLargestComposeOriginGroup(containers, location.directory));
   if (telling === undefined) return [];
-  const project = parseProjectLabels(telling, { place, containers });
+  const project = parseProjectLabels(telling, { place: location, containers });
   await linkProjectPaths(project, paths, log);
   const about = { containers, services: [] };
   const { files, model } = await readProject(new Compose(engine, project), paths, about, log);

@@ -38,12 +38,12 @@ export async function dryRunComposeUp(
     ...imagesInUse.keys(),
     ...(await here(others.map(({ imageReference }) => imageReference))).keys(),
   ];
-  const asked = services.flatMap(({ name, containers: own }) => {
+  const requested = services.flatMap(({ name, containers: own }) => {
     const wanted = own.slice(0, 1).flatMap(({ imageId, imageReference }) => [imageId, imageReference]);
     const image = wanted.find((each) => images.includes(each)) ?? images[0];
     return own.length === 0 || image === undefined ? [] : [{ name, image, scale: own.length }];
   });
-  return { ...(await recordUpRequests(engine, project, asked)), imagesInUse };
+  return { ...(await recordUpRequests(engine, project, requested)), imagesInUse };
 }
 
 /** Service whose recreation the dry run records. */
@@ -79,7 +79,7 @@ export async function recordUpRequests(
     editedVolumes: new Set<string>(),
   };
   const { requests: sent } = recorded;
-  const record = (asked: readonly DryRunService[]) => recordCall(engine, project, asked, recorded);
+  const record = (requested: readonly DryRunService[]) => recordCall(engine, project, requested, recorded);
   // Errors are ignored here, because they occur again when each service is recorded separately.
   if (services.length > 1 && areNamedAlike(project, services)) await record(services).catch(() => {});
   const alone = services.filter(({ name }) => !sent.has(name));

@@ -83,9 +83,9 @@ function forwardRequest(target: EngineConnection, request: IncomingMessage, resp
   const { method = 'GET', url = '/' } = request;
   // The engine ignores the body of a GET, so the body is not forwarded.
   request.resume();
-  const asked = createClientRequest(target, url, { method, headers: endToEnd(request.headers) });
-  asked.on('error', () => request.socket.destroy());
-  asked.on('response', (answer) => {
+  const requested = createClientRequest(target, url, { method, headers: endToEnd(request.headers) });
+  requested.on('error', () => request.socket.destroy());
+  requested.on('response', (answer) => {
     response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers, 'content-length'));
     // Sends the headers immediately, because a client that follows events waits for them.
     response.flushHeaders();
@@ -93,12 +93,12 @@ function forwardRequest(target: EngineConnection, request: IncomingMessage, resp
     answer.pipe(response);
   });
   // The `Upgrade` header is not forwarded, so an upgrade by the engine is an error.
-  asked.on('upgrade', (_, socket) => {
+  requested.on('upgrade', (_, socket) => {
     socket.destroy();
     request.socket.destroy();
   });
-  response.on('close', () => asked.destroy());
-  asked.end();
+  response.on('close', () => requested.destroy());
+  requested.end();
 }
 
 const endToEnd = (headers: IncomingHttpHeaders, kept?: string): IncomingHttpHeaders =>
@@ -120,8 +120,8 @@ function recordRequest(
   request.on('end', () => {
     const [, apiVersion = '', path = '', query] =
       /^(?:\/v([\d.]+))?([^?]*)(.*)/.exec(request.url ?? '') ?? [];
-    const asked = new URLSearchParams(query);
-    const name = asked.get('name') ?? asked.get('fromImage') ?? '';
+    const requested = new URLSearchParams(query);
+    const name = requested.get('name') ?? requested.get('fromImage') ?? '';
     const body = parseJsonOrNull(Buffer.concat(chunks).toString());
     const write = { method: request.method ?? '', path, name, apiVersion, body };
     writes.push(write);

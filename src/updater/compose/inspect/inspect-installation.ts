@@ -59,10 +59,10 @@ export async function inspectInstallation(
 ): Promise<Installation> {
   const { options, log } = context;
   const { containers } = found;
-  const { paths, location: place, specifiedContainer: told } = instance;
+  const { paths, location, specifiedContainer: told } = instance;
   const app = lastRunningContainerOf(containers.filter((each) => serviceOf(each) === options.app));
   if (app === undefined) throw await createMissingAppError(context, instance, containers);
-  const labelled = parseProjectLabels(told ?? app, { place, containers });
+  const labelled = parseProjectLabels(told ?? app, { place: location, containers });
   await linkProjectPaths(labelled, paths, log);
   const project = await withCurrentFiles(labelled, context, containers);
   if (project !== labelled) await linkProjectPaths(project, paths, log);
@@ -127,7 +127,7 @@ async function inspectProject(
   const { files, model } = await readProject(new Compose(engine, project), paths, about, log);
   const named = workersOf(model, options);
   const isAsGuessed = named.join() === options.workers.join();
-  const { app, asked, workers, followers, replaced } = isAsGuessed ? guessed : choose(named);
+  const { app, asked: requested, workers, followers, replaced } = isAsGuessed ? guessed : choose(named);
   const profiles = inferProfiles(files, model, containers);
   const asksForNames =
     createVariableLookup(files.envFiles)('COMPOSE_COMPATIBILITY') !== null &&
@@ -141,11 +141,11 @@ async function inspectProject(
   const isOutdated = profiles.length > 0 || !isAsGuessed || asksForNames;
   const asking = isOutdated ? deferRejection(dryRunComposeUp(engine, compose.project, replaced)) : early;
 
-  const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
+  const related = { moved: [app, ...requested].map(nameOf), followers: followers.map(nameOf) };
   const migrations = findMigrationServices({ files, exclude, model, containers, ...related });
   const isThere = ({ name, containers }: InstalledService) =>
     name in model.services && (containers.length > 0 || migrations.includes(name));
-  for (const { name } of asked.filter((worker) => !isThere(worker))) {
+  for (const { name } of requested.filter((worker) => !isThere(worker))) {
     if (name in model.services)
       log.info(`${name} has no container; the update will not create a container for it`);
     else if (options.servicesNamed && !containers.some((each) => serviceOf(each) === name)) {
@@ -184,7 +184,7 @@ async function inspectProject(
     model,
     containers,
     app: pinnedApp,
-    workers: asked.filter(isThere).map(pinned),
+    workers: requested.filter(isThere).map(pinned),
     followers,
     runningVersion: newestRunningVersionOf([app, ...workers].flatMap((facts) => facts.containers)),
     prefix: findVersionPrefix(pinnedApp.pin, app.containers, product),
@@ -192,14 +192,14 @@ async function inspectProject(
   onRead(read);
   // Since compose 5, the model does not contain the values of env files. The values are masked only here, because the
   // requests of the dry run contain them.
-  const answer = await asking;
-  log.addMaskRules(() => createEngineRequestMaskRules(answer.requests.values()));
+  const response = await asking;
+  log.addMaskRules(() => createEngineRequestMaskRules(response.requests.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
   const outside = (await running).filter(({ id }) => !known.has(id));
   const nextFiles = await filesOfNextUp(project, files);
   return {
     ...read,
-    ...answer,
+    ...response,
     otherProjects: listOtherProjects(composed, project.name),
     outsideContainers: outside,
     nextFiles,

@@ -48,10 +48,10 @@ export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
    * been restored.
    */
   #needsContainers(goal: RunGoal): boolean {
-    const { state, changeover } = this.journal.data;
+    const { state, changeover: rollout } = this.journal.data;
     if (goal === 'update') return isReplacingOrVerifying(state);
     const { done, skippedSteps: without } = this.#work.memory;
-    return changeover !== null && (done.has('restore-files') || without.has('restore-files'));
+    return rollout !== null && (done.has('restore-files') || without.has('restore-files'));
   }
 
   /** Lists the project's containers. During a rollback, an engine error becomes `containers-not-restored`. */

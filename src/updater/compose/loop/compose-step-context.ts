@@ -125,11 +125,11 @@ export class ComposeStepContext {
   /**
    * Containers in `earlier` that have not changed are inspected again only if this run updates or saves their service.
    */
-  #list(earlier: readonly Container[]): Promise<ProjectContainers> {
-    const { changeover, point, project } = this.journal.data;
-    const moved = changeover?.moved.map(({ name }) => name) ?? [];
+  #list(previous: readonly Container[]): Promise<ProjectContainers> {
+    const { changeover: rollout, point, project } = this.journal.data;
+    const moved = rollout?.moved.map(({ name }) => name) ?? [];
     const services = new Set([...moved, ...(point?.services ?? [])]);
-    return listProjectContainers(this.lasting.engine, project.name, { containers: earlier, services });
+    return listProjectContainers(this.lasting.engine, project.name, { containers: previous, services });
   }
 
   /**
@@ -150,9 +150,9 @@ export class ComposeStepContext {
     const { found } = seen;
     this.#seen = seen;
     this.#starts.record(found.containers, startedAt);
-    const { state, started, changeover } = this.journal.data;
+    const { state, started, changeover: rollout } = this.journal.data;
     // The start of the new version is recorded in the journal, because the started container may be removed later.
-    const isNews = changeover !== null && !started && hasNewVersionStarted(changeover, found.containers);
+    const isNews = rollout !== null && !started && hasNewVersionStarted(rollout, found.containers);
     if (isNews && isReplacingOrVerifying(state) && rollbackOf(state) === null)
       await this.journal.tryWrite({ started: true });
   }

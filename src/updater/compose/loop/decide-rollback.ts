@@ -80,14 +80,14 @@ async function chooseRollbackAfterReplacing(
   }
   record?.cancelHashing();
   const failure = isBroken ? error.withCode('recreate-failed') : error;
-  const ending = createFailedOutcome(
+  const outcome = createFailedOutcome(
     failure,
     { ...journalOutcomeFactsOf(journal.data), product: options.product },
     log,
   );
-  for (const line of ending.lines) log.error(line);
+  for (const line of outcome.lines) log.error(line);
   log.warn('no container of the new version was started; restoring the old version');
-  await recordRollbackStart(lasting, ending);
+  await recordRollbackStart(lasting, outcome);
   return () =>
     failure instanceof UpdateError
       ? new UpdateError(failure.code, failure.message, {
@@ -165,15 +165,15 @@ async function isNewVersionOnSavedData({ engine, journal: { data } }: JournaledC
 
 /**
  * Records in the journal that a rollback has begun.
- * @param ending - the outcome to report after the rollback; null if the update then starts over
+ * @param outcome - the outcome to report after the rollback; null if the update then starts over
  */
 export async function recordRollbackStart(
   { journal, log }: JournaledContext,
-  ending: RunOutcome | null,
+  outcome: RunOutcome | null,
 ): Promise<void> {
   const open = unfinishedStateOf(journal.data.state);
   if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;
-  const kept = ending && maskOutcome(log, ending);
+  const kept = outcome && maskOutcome(log, outcome);
   const failure = await journal.tryWrite({ state: { at: 'rolling-back', from: open.at, ending: kept } });
   if (failure !== null) log.warn(failure);
 }

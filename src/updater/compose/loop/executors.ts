@@ -81,19 +81,20 @@ const executors: Executors = {
   'copy-cold': async (_, work) => {
     const { context, preparation } = work;
     const { point, installation } = preparation.plan;
-    const changeover = work.plannedRollout();
-    preparation.saved = point && (await saveDataWhileStopped(context, { point, changeover, installation }));
+    const rollout = work.plannedRollout();
+    preparation.saved =
+      point && (await saveDataWhileStopped(context, { point, changeover: rollout, installation }));
   },
   write: async (_, work) => {
     const { context, journal, preparation } = work;
-    const { saved = null, look, earlier } = preparation;
-    const changeover = work.plannedRollout();
-    await runWritePhase(context, work.prepared(), { changeover, saved });
+    const { saved = null, look, earlier: previous } = preparation;
+    const rollout = work.plannedRollout();
+    await runWritePhase(context, work.prepared(), { changeover: rollout, saved });
     saved?.endWatch();
     // If another version was started while the data was being saved, the restore point was discarded, and the journal
     // no longer contains it.
     work.record = journal.data.point ? (saved?.record ?? null) : null;
-    if (look && earlier?.started && isTargetReached(changeover, look.found.containers))
+    if (look && previous?.started && isTargetReached(rollout, look.found.containers))
       await journal.tryWrite({ started: true });
     context.cancellation.disable();
     if (look) await work.recordContainers(look, null);
@@ -117,8 +118,11 @@ const executors: Executors = {
     replacement.log.info(`waiting for ${name}, which ${dependent} depends on`);
     // Waits for the service, not for a container id, because a concurrent compose command may replace the container.
     const moved = replacement.changeover.moved.filter((each) => each.name === name);
-    const changeover = { ...replacement.changeover, moved };
-    await awaitUpdatedServices({ ...replacement, changeover, starts: new ContainerStartTimes() }, name);
+    const rollout = { ...replacement.changeover, moved };
+    await awaitUpdatedServices(
+      { ...replacement, changeover: rollout, starts: new ContainerStartTimes() },
+      name,
+    );
   },
   up: (step, work, view) => upOnce(step, work, view),
   'run-once': (step, work, view) =>
@@ -161,8 +165,8 @@ const executors: Executors = {
   // complete, so it is used to wait.
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
-    const ending = findStoppingContainers(work.changeover(), now, work.pendingStops());
-    await stopContainers(work.lasting, ending, { words: ' (stop already requested)' });
+    const outcome = findStoppingContainers(work.changeover(), now, work.pendingStops());
+    await stopContainers(work.lasting, outcome, { words: ' (stop already requested)' });
   },
   'restore-removed': async ({ names, failure }, work) => {
     work.restoreAgain(['restore-files', 'start-data-services', 'end-stops']);

@@ -96,7 +96,7 @@ const isDoneOf =
     known.done.has(stepNameOf(step)) || known.skippedSteps.has(step.kind);
 
 function planUpdateStep({ data, now, known }: ComposeRunView): NextStep<ComposeStep> {
-  const { state, changeover } = data;
+  const { state, changeover: rollout } = data;
   const isDone = isDoneOf(known);
   const first = (...steps: ComposeStep[]) => steps.find((step) => !isDone(step)) ?? done;
   switch (state.at) {
@@ -116,10 +116,10 @@ function planUpdateStep({ data, now, known }: ComposeRunView): NextStep<ComposeS
     }
     case 'replacing':
     case 'verifying': {
-      if (changeover === null) return { kind: 'blocked', error: new Error('the journal has no changeover') };
+      if (rollout === null) return { kind: 'blocked', error: new Error('the journal has no changeover') };
       const isReplaced = (service: string) =>
         known.done.has(`up ${service}`) || known.done.has(`run-once ${service}`);
-      const steps = listReplaceSteps(changeover, now, isReplaced);
+      const steps = listReplaceSteps(rollout, now, isReplaced);
       return first({ kind: 'announce' }, ...steps, { kind: 'verify' });
     }
     default:
@@ -129,18 +129,18 @@ function planUpdateStep({ data, now, known }: ComposeRunView): NextStep<ComposeS
 
 function planRollbackStep(view: ComposeRunView): NextStep<ComposeStep> {
   const { data, now, known } = view;
-  const { state, changeover, point, started } = data;
+  const { state, changeover: rollout, point, started } = data;
   const isDone = isDoneOf(known);
   // The rollback is complete. Later changes by other processes are not undone.
   if (known.done.has('end-restore-point')) return done;
-  const isOfPoint = state.at === 'restoring' && point != null && changeover !== null;
+  const isOfPoint = state.at === 'restoring' && point != null && rollout !== null;
   if (isOfPoint && point.state !== 'restored') return { kind: 'restore-data' };
   if (!isDone({ kind: 'restore-files' })) return { kind: 'restore-files' };
-  const isNewThere = changeover !== null && hasNewVersionStarted(changeover, now.containers);
+  const isNewThere = rollout !== null && hasNewVersionStarted(rollout, now.containers);
   if (isOfPoint && isNewThere) return { kind: 'restore-again' };
   const leave = { kind: 'leave-new-version' } as const;
   const isOvertaken = isDone(leave) || (isBeforeReplacing(state) && (started || isNewThere));
-  if (changeover !== null) {
+  if (rollout !== null) {
     if (!isDone({ kind: 'start-data-services' })) return { kind: 'start-data-services' };
     if (isOvertaken && !isDone(leave)) return leave;
     const next = isOvertaken ? null : nextContainer(view);
@@ -151,16 +151,16 @@ function planRollbackStep(view: ComposeRunView): NextStep<ComposeStep> {
 
 /** Returns the next step that restores old containers; null if all are restored. */
 function nextContainer({ data, now, known }: ComposeRunView): NextStep<ComposeStep> | null {
-  const { changeover, blueprints } = data;
-  if (changeover === null) return null;
+  const { changeover: rollout, blueprints: snapshots } = data;
+  if (rollout === null) return null;
   const { successors, rebuilt, failures, idsBeforeRestore: before } = known;
   const endStops = { kind: 'end-stops' } as const;
   if (!known.done.has(stepNameOf(endStops))) return endStops;
   const containers = assignOldContainerIds(now, successors);
   const started = new Set(
-    changeover.containers.map(({ id }) => id).filter((id) => known.done.has(`start ${id}`)),
+    rollout.containers.map(({ id }) => id).filter((id) => known.done.has(`start ${id}`)),
   );
-  for (const step of listRestoreSteps(changeover, { containers, blueprints }, { rebuilt, started })) {
+  for (const step of listRestoreSteps(rollout, { containers, blueprints: snapshots }, { rebuilt, started })) {
     const service = 'service' in step ? step.service : null;
     // If one service cannot be restored, the run still restores the other services, but skips steps that concern
     // several services.
@@ -171,7 +171,7 @@ function nextContainer({ data, now, known }: ComposeRunView): NextStep<ComposeSt
   const [first] = failures.values();
   const failure = toContainersNotRestoredError(first, data);
   const there = new Set([...before, ...successors.keys()]);
-  const names = listRemovedContainers(changeover, there, containers);
+  const names = listRemovedContainers(rollout, there, containers);
   return names.length > 0 ? { kind: 'restore-removed', names, failure } : { kind: 'blocked', error: failure };
 }
 

@@ -22,7 +22,7 @@ import type { DataSaveResult } from '../save/save-data.ts';
 export async function runWritePhase(
   context: JournaledContext,
   plan: PreparedPlan,
-  { changeover, saved }: { changeover: Rollout; saved: DataSaveResult | null },
+  { changeover: rollout, saved }: { changeover: Rollout; saved: DataSaveResult | null },
 ): Promise<void> {
   const { journal } = context;
   const { installation, images } = plan;
@@ -32,11 +32,11 @@ export async function runWritePhase(
   // The restore point no longer exists if another version was started in the meantime.
   if (journal.data.point && saved) {
     await saved.record.update({
-      back: { ...journal.data, changeover },
+      back: { ...journal.data, changeover: rollout },
       fileHashes: await hashComposeFiles(installation.files),
     });
   }
-  await prepareRollback(context, changeover, installation);
+  await prepareRollback(context, rollout, installation);
 }
 
 /**

@@ -58,8 +58,8 @@ export function requireExistingDependencies(installation: Installation): void {
     Object.keys(model.services[name]?.depends_on ?? {}),
   );
   const isStarted = containers.some((each) => needed.includes(serviceOf(each)));
-  const ending = Object.values(model.services).flatMap(completionDependenciesOf);
-  const names = findMissingDependencies(installation, model).filter((name) => !ending.includes(name));
+  const outcome = Object.values(model.services).flatMap(completionDependenciesOf);
+  const names = findMissingDependencies(installation, model).filter((name) => !outcome.includes(name));
   if (kind === 'generated' || names.length === 0 || !isStarted) return;
   const message = `the updated services depend on ${joinWithAnd(names)}, but ${joinWithAnd(names)} ${names.length > 1 ? 'have' : 'has'} no container`;
   const advice = `Run ${formatUpCommand(project, names)} first. Then run {command} again.`;

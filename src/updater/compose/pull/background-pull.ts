@@ -39,8 +39,8 @@ export class BackgroundPull {
       if (!(await this.#isNew)) return;
       await fits;
       const { compose, platform, model } = project;
-      const doors = { engine: own, log: this.#log };
-      await pullImages(doors, compose.by(own), this.#wanted, { deadline, platform, model });
+      const dataContext = { engine: own, log: this.#log };
+      await pullImages(dataContext, compose.by(own), this.#wanted, { deadline, platform, model });
     };
     this.#pulled = deferRejection(pull());
   }

@@ -46,14 +46,14 @@ export async function fetchPublishedImage(
  * @throws UpdateError pull-…
  */
 export async function waitBeforePullRetry(
-  { said, status }: { said: string; status: number | null },
+  { said: given, status }: { said: string; status: number | null },
   { reference, attempt, engine, log }: EngineContext & { reference: string; attempt: number },
 ): Promise<void> {
-  const { code, retryPolicy: again, sentence, advice } = classifyPullFailure(said, [reference], status);
+  const { code, retryPolicy: again, sentence, advice } = classifyPullFailure(given, [reference], status);
   const pauseMs = again === 'never' ? undefined : pausesMs[attempt];
   if (pauseMs === undefined)
-    throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [said], ...(advice && { advice }) });
-  log.warn(`${reference}: ${sentence}; trying again in ${pauseMs / 1000} s (${said})`);
+    throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [given], ...(advice && { advice }) });
+  log.warn(`${reference}: ${sentence}; trying again in ${pauseMs / 1000} s (${given})`);
   await sleepFor(pauseMs, engine.aborted);
   engine.aborted.throwIfAborted();
 }

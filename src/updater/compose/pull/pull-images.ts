@@ -50,7 +50,7 @@ interface PullOptions {
  * @throws UpdateError pull-…
  */
 export async function pullImages(
-  doors: Pick<RunContext, 'engine'> & { log: PullLog },
+  dataContext: Pick<RunContext, 'engine'> & { log: PullLog },
   compose: Compose,
   references: ReadonlyMap<string, string>,
   { model, ...options }: PullOptions,
@@ -60,7 +60,7 @@ export async function pullImages(
   const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
   let percent = options.percent ?? true;
   for (const group of chosen.values()) {
-    await pullImageGroup(doors, compose, new Map(group), { ...options, percent });
+    await pullImageGroup(dataContext, compose, new Map(group), { ...options, percent });
     percent = false;
   }
 }

@@ -161,13 +161,13 @@ async function resolvePullReferences(
   references: Iterable<string>,
 ): Promise<ReadonlyMap<string, string>> {
   const local = await findLocalImages(context.engine, references);
-  const asked = [...local.keys()].map(async (reference): Promise<[string, string]> => {
+  const requested = [...local.keys()].map(async (reference): Promise<[string, string]> => {
     const { repository, tag, digest } = parseImageReference(reference) ?? { repository: reference };
     if (digest) return [reference, reference];
     const named = `${repository}:${tag ?? 'latest'}`;
     return [reference, `${repository}@${(await fetchPublishedImage(context, repository, named)).digest}`];
   });
-  return new Map(await Promise.all(asked));
+  return new Map(await Promise.all(requested));
 }
 
 const replaceReferences = (wanted: ReadonlyMap<string, string>, forms: ReadonlyMap<string, string>) =>

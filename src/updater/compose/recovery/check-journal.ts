@@ -65,15 +65,15 @@ export function checkJournalFiles(
  * Requires that a restore point inside the compose directory is in a directory for restore points, because apps may
  * write as root elsewhere in the compose directory. A restore point outside the compose directory is accepted, because
  * a user must have mounted its directory for this run.
- * @param asked - restore point directory in the options of this run
+ * @param requested - restore point directory in the options of this run
  * @throws UpdateError unexpected-file
  */
 export function checkJournalRestorePoint(
   { point, project: { directory } }: Pick<JournalData, 'point' | 'project'>,
-  asked: string,
+  requested: string,
   mountedAt: string,
 ): void {
-  const own = [restorePointsDirectoryOf(directory), asked];
+  const own = [restorePointsDirectoryOf(directory), requested];
   const odd = point && join(point.directory);
   if (odd && isWithin(odd, directory) && !own.includes(dirname(odd))) {
     throw createUntrustedJournalError(

@@ -27,7 +27,7 @@ export interface CurrentProjectState {
  * if there is no such change.
  */
 export function findExternalChange(data: JournalData, now: CurrentProjectState): string | null {
-  const { changeover, state } = data;
+  const { changeover: rollout, state } = data;
   const stage = stageOf(state);
   const isGoingBack = rollbackOf(state) !== null;
   // A data restore is always completed, whatever has changed, because it stops containers that were started in the
@@ -37,7 +37,7 @@ export function findExternalChange(data: JournalData, now: CurrentProjectState):
   if (other) return `${other.path} matches neither the original file nor the file that the update wrote`;
   if (stage === 'pulling') return null;
 
-  if (changeover === null) {
+  if (rollout === null) {
     const strange = now.containers.find(
       (container) =>
         data.services.includes(serviceOf(container)) &&
@@ -45,23 +45,23 @@ export function findExternalChange(data: JournalData, now: CurrentProjectState):
     );
     return strange ? `${strange.name} was created by another process` : null;
   }
-  const strange = now.containers.find((each) => !couldBeFromRun(changeover, each, isGoingBack));
+  const strange = now.containers.find((each) => !couldBeFromRun(rollout, each, isGoingBack));
   if (strange) return `${strange.name} was created by another process`;
   // During a rollback, and in the `save` and `write` phases, files may be old or new, and tags may still be old.
   if (isGoingBack || isBeforeReplacing(state)) return null;
   const old = now.files.find(({ state }) => state === 'before');
   if (old) return `${old.path} was changed back to its original contents`;
-  const moved = changeover.moved.find(
+  const moved = rollout.moved.find(
     ({ image }) => image !== null && !isSameImage(image, now.images.get(image.reference)),
   );
   return moved?.image ? `${moved.image.reference} now points to a different image` : null;
 }
 
-function couldBeFromRun(changeover: Rollout, container: Container, goingBack: boolean): boolean {
-  const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
-  if (!moved || isPreviousContainer(changeover, container)) return true;
+function couldBeFromRun(rollout: Rollout, container: Container, goingBack: boolean): boolean {
+  const moved = rollout.moved.find(({ name }) => name === serviceOf(container));
+  if (!moved || isPreviousContainer(rollout, container)) return true;
   if (isContainerOfImage(container, moved.image)) return true;
-  const isOfOldImage = serviceContainerRecordsOf(changeover, moved.name).some((record) =>
+  const isOfOldImage = serviceContainerRecordsOf(rollout, moved.name).some((record) =>
     hasSameImage(record, container),
   );
   return (moved.image === null || goingBack) && isOfOldImage;

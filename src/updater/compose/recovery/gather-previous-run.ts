@@ -36,25 +36,25 @@ export async function gatherPreviousRunFacts(
   instance: FoundInstance,
   data: JournalData,
 ): Promise<{ files: FileRecord[]; facts: PreviousRunFacts; rejection: UpdateError | null }> {
-  const { own, paths, location: place } = instance;
-  const { project, changeover, services } = data;
+  const { own, paths, location } = instance;
+  const { project, changeover: rollout, services } = data;
   checkJournalProject(data, instance, instance.composed);
   if (data.point) {
     checkJournalRestorePoint(
       data,
       resolveRestorePointsDirectory(options.data.restoreDir, paths, project),
-      place.mountedAt,
+      location.mountedAt,
     );
   }
   const { containers } = await listProjectContainers(engine, project.name);
   const [app = options.app] = services;
   // The journal may belong to another project, because two projects may share a directory, and therefore a journal.
-  const isNamed = project.name === place.name;
+  const isNamed = project.name === location.name;
   requireNoUnrelatedContainers(
     containers,
     {
       ...instance,
-      location: { ...place, ...project },
+      location: { ...location, ...project },
       specifiedContainer: isNamed ? instance.specifiedContainer : null,
     },
     { app, container: isNamed ? options.container : null },
@@ -76,14 +76,14 @@ export async function gatherPreviousRunFacts(
     },
   );
   const files = await Promise.all(data.files.map((record) => relocateFileRecord(record, data)));
-  const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
+  const wanted = (rollout?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
   const images = await findLocalImages(engine, wanted);
   const laterChange = findExternalChange(data, { files: await readFileStates(files), containers, images });
   const isOwn = data.containerId === own.id;
   if (laterChange === null && files.length > 0) {
-    checkJournalFiles(data, await listProjectFilePaths(project, paths), place.mountedAt);
+    checkJournalFiles(data, await listProjectFilePaths(project, paths), location.mountedAt);
   }
-  const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
+  const isNewThere = rollout !== null && hasNewVersionStarted(rollout, containers);
   const { attempt } = nextAttemptFieldsOf(data);
   // Starts of another updater container count only if there were too many and the new version has started: the new
   // version may be the cause, and would interrupt this container as well.

@@ -55,7 +55,7 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
   if (now.externalChange !== null) return { kind: 'leave', because: now.externalChange };
   // A run with the outcome `broken` requires manual action, so it is not resumed automatically.
   if (!hasMixedVersions(data)) return { kind: 'start-over' };
-  const { changeover, started, state } = data;
+  const { changeover: rollout, started, state } = data;
   const wayBack = rollbackOf(state);
   const exhausted = now.attempt > maxUpdaterStarts;
   // If the updater has crashed, another attempt would crash in the same step.
@@ -64,11 +64,11 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
   // If the new version has not started, the old version may have been started after the interruption, and may have
   // written data that is not in the restore point.
   const isStale = data.point != null && !isNewThere;
-  if (changeover !== null && wayBack === null && isReplacingOrVerifying(state)) {
+  if (rollout !== null && wayBack === null && isReplacingOrVerifying(state)) {
     const isStuck = exhausted || hasCrashed;
-    if (now.hasSameRequest && !isStuck && !isStale) return { kind: 'resume', changeover };
+    if (now.hasSameRequest && !isStuck && !isStale) return { kind: 'resume', changeover: rollout };
     if (isNewThere) {
-      if (!isStuck) return { kind: 'complete', changeover };
+      if (!isStuck) return { kind: 'complete', changeover: rollout };
       return { kind: data.point?.state === 'saved' && now.canRollBack ? 'roll-back' : 'give-up' };
     }
   }
@@ -82,7 +82,7 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
 
 function planAfterUndo({ state }: JournalData, isOwn: boolean, exhausted: boolean): ActionAfterUndo {
   // A release that was rolled back is not tried again, no matter which run completes the rollback.
-  const { ending } = rollbackOf(state) ?? { ending: null };
-  if ((isOwn || stageOf(state) === 'restoring') && ending) return { kind: 'repeat', ending };
+  const { ending: outcome } = rollbackOf(state) ?? { ending: null };
+  if ((isOwn || stageOf(state) === 'restoring') && outcome) return { kind: 'repeat', ending: outcome };
   return exhausted ? { kind: 'give-up' } : { kind: 'start-over' };
 }

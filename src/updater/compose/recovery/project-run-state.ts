@@ -41,12 +41,12 @@ export const createProjectRunState = (): ProjectRunState => ({
 
 /** Returns the facts about the instance for the last log line of the run. */
 export function projectOutcomeFactsOf({
-  previousRun: earlier,
+  previousRun: previous,
   installation,
   journal,
 }: ProjectRunState): OutcomeFacts {
-  const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
-  const halfDone = isHalfDone ? formatUnfinishedRunMessage(earlier.data) : null;
+  const isHalfDone = previous?.stands && previous.data.changeover !== null;
+  const halfDone = isHalfDone ? formatUnfinishedRunMessage(previous.data) : null;
   if (installation !== null) {
     const safe = findSafeServices(installation);
     return {
@@ -69,9 +69,9 @@ export function projectOutcomeFactsOf({
     };
   }
   if (journal !== null) return journalOutcomeFactsOf(journal.data, halfDone);
-  return earlier === null
+  return previous === null
     ? unknownOutcomeFacts
-    : { ...journalOutcomeFactsOf(earlier.data, halfDone), mayHaveReplaced: false };
+    : { ...journalOutcomeFactsOf(previous.data, halfDone), mayHaveReplaced: false };
 }
 
 /** Returns the services that can be recreated without dumping their data first; null if no service needs a dump. */

@@ -32,7 +32,7 @@ import { ComposeRun } from '../loop/compose-run.ts';
 import { createRolledBackWithDataError, recordRollbackStart } from '../loop/decide-rollback.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { beginRollbackWithData, openRestorePointRecord } from '../rollback/restore-data.ts';
-import { removeRunRestorePoint } from '../save/save-data.ts';
+import { removeRunRestorePoint } from '../save/remove-run-restore-point.ts';
 import { gatherPreviousRunFacts } from './gather-previous-run.ts';
 import { maxUpdaterStarts, planRecovery } from './plan-recovery.ts';
 import type { LockedInstance, ProjectRunState } from './project-run-state.ts';
@@ -87,9 +87,9 @@ export async function recoverPreviousRun(
         await runSteps(run, 'rollback', log).catch(createWarningLogger(log));
         if (data.point?.state !== 'saved') await removeRunRestorePoint(work);
       }
-      const place = await moveJournalToBackup(lock.state, data);
+      const location = await moveJournalToBackup(lock.state, data);
       log.warn(
-        `${step.because}: files or containers have changed since the update was interrupted, so the update was not undone; the journal was moved to ${place}`,
+        `${step.because}: files or containers have changed since the update was interrupted, so the update was not undone; the journal was moved to ${location}`,
       );
       soFar.previousRun = over;
       return fresh;
@@ -165,14 +165,14 @@ async function beginRestorePointRollback(context: JournaledContext, why: string)
   const record = await openRestorePointRecord(journal).catch(unusable);
   if (record === null) return null;
   const facts = { ...journalOutcomeFactsOf(journal.data), product: context.options.product };
-  const { lines, ...ending } = createFailedOutcome(
+  const { lines, ...outcome } = createFailedOutcome(
     createRolledBackWithDataError(record.point, why),
     facts,
     context.log,
   );
   for (const line of lines) context.log.error(line);
-  await beginRollbackWithData(context, { record, back: journal.data }, ending);
-  return ending;
+  await beginRollbackWithData(context, { record, back: journal.data }, outcome);
+  return outcome;
 }
 
 /**
@@ -194,10 +194,10 @@ const createWarningLogger =
 
 /** Reads the journal of a previous run. A malformed journal is moved to the backups and treated as missing. */
 async function readPreviousJournal({ state }: Lock, log: Log): Promise<JournalData | null> {
-  const earlier = await readJournal(state);
-  if (earlier === null || !('unreadable' in earlier)) return earlier;
-  const place = await moveJournalToBackup(state, earlier);
-  log.warn(`the journal of an earlier run cannot be read (${earlier.mistake}); it was moved to ${place}`);
+  const previous = await readJournal(state);
+  if (previous === null || !('unreadable' in previous)) return previous;
+  const location = await moveJournalToBackup(state, previous);
+  log.warn(`the journal of an earlier run cannot be read (${previous.mistake}); it was moved to ${location}`);
   return null;
 }
 
@@ -205,10 +205,10 @@ const describeRepeatedFailure = ({ state }: JournalData): string =>
   `this updater ${runOutcomeOf(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxUpdaterStarts} times`} during the ${loggedPhaseOf(state)} phase and will not try again automatically`;
 
 /** Completes the interrupted update to a version that has already started, without verifying that it is healthy. */
-async function completeUpdate(context: JournaledContext, changeover: Rollout): Promise<void> {
+async function completeUpdate(context: JournaledContext, rollout: Rollout): Promise<void> {
   const { log, journal } = context;
-  const { goal } = changeover.words;
-  const names = changeover.moved.map(({ name }) => name);
+  const { goal } = rollout.words;
+  const names = rollout.moved.map(({ name }) => name);
   log.info(`${goal} has already started; completing the interrupted update of ${joinWithAnd(names)} first`);
   // With `started` in the journal, the next run starts any container that exits during this attempt.
   await journal.tryWrite({ started: true });

@@ -52,9 +52,9 @@ const failedHookMessage = /pre_start\[(\d+)\] exited with code (\d+)(?:.*hook co
 
 /** Returns null if the messages report no failed hook. */
 export function findPreStartHookError(service: string, messages: readonly string[]): UpdateError | null {
-  const said = messages.map((message) => failedHookMessage.exec(message)).find((match) => match !== null);
-  if (!said) return null;
-  const [, index, code, kept] = said;
+  const given = messages.map((message) => failedHookMessage.exec(message)).find((match) => match !== null);
+  if (!given) return null;
+  const [, index, code, kept] = given;
   return new UpdateError(
     'recreate-failed',
     `the hook pre_start[${index}] of ${service} failed with exit code ${code}`,

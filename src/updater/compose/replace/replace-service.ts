@@ -46,7 +46,7 @@ export async function replaceService(
   work: ReplacementContext,
   { before, look, tried }: { before: readonly Container[]; look: () => Promise<unknown>; tried: UpAttempts },
 ): Promise<void> {
-  const { engine, compose, changeover, journal, log } = work;
+  const { engine, compose, changeover: rollout, journal, log } = work;
   const { service } = step;
   await requireUneditedFiles(work, service);
   // Changes made by the new version's hook cannot be undone, so the new version counts as started.
@@ -78,7 +78,7 @@ export async function replaceService(
       : `docker compose could not replace ${service}: ${tried.cause ?? 'no reason given'}`,
     { detail: messages.filter((message) => message !== tried.cause) },
   );
-  const { image = null } = changeover.moved.find(({ name }) => name === service) ?? {};
+  const { image = null } = rollout.moved.find(({ name }) => name === service) ?? {};
   if (image !== null && (await pullMissingImage(work, compose, service, image)))
     throw new RetryableError(`up ${service}`, failure);
   // After the new version has started, a rollback without a restore point is impossible, so every failure is worth

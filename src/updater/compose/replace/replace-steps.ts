@@ -47,12 +47,12 @@ const maxComposeGraceSeconds = 30;
  * @param isReplaced - whether this process has already replaced all containers of a service
  */
 export function listReplaceSteps(
-  changeover: Rollout,
+  rollout: Rollout,
   now: ProjectContainers,
   isReplaced: (service: string) => boolean = () => false,
 ): ReplaceStep[] {
-  const undone = changeover.moved.filter(
-    (moved) => !isReplaced(moved.name) && !isServiceUpdated(changeover, moved, now.containers),
+  const undone = rollout.moved.filter(
+    (moved) => !isReplaced(moved.name) && !isServiceUpdated(rollout, moved, now.containers),
   );
   // If only migrations are incomplete, nothing is pending: a migration must not run again just because its container
   // was removed.
@@ -61,9 +61,9 @@ export function listReplaceSteps(
   const own = now.containers.filter((container) => names.has(serviceOf(container)));
   const steps: ReplaceStep[] = [];
   // `up` has started all containers of a service, including those that must stay stopped.
-  for (const { name } of changeover.moved.filter((moved) => !moved.runsOnce && isReplaced(moved.name))) {
+  for (const { name } of rollout.moved.filter((moved) => !moved.runsOnce && isReplaced(moved.name))) {
     const isExtra = (each: Container) =>
-      serviceOf(each) === name && isUp(each) && shouldStayStopped(changeover, each);
+      serviceOf(each) === name && isUp(each) && shouldStayStopped(rollout, each);
     const containers = now.containers.filter(isExtra);
     if (containers.length > 0) steps.push({ kind: 'stop-again', service: name, containers });
   }
@@ -75,7 +75,7 @@ export function listReplaceSteps(
   if (nameless.length > 0) steps.push({ kind: 'give-name', containers: nameless });
 
   const oldOf = ({ name }: UpdatedService) =>
-    own.filter((each) => serviceOf(each) === name && isPreviousContainer(changeover, each));
+    own.filter((each) => serviceOf(each) === name && isPreviousContainer(rollout, each));
   const stop = (moved: UpdatedService, which: (old: Container) => boolean) => {
     const containers = oldOf(moved).filter((old) => isUp(old) && which(old));
     if (containers.length > 0) steps.push({ kind: 'stop', service: moved.name, containers });
@@ -83,7 +83,7 @@ export function listReplaceSteps(
   const isStoppedFirst = ({ isApp, follows, runsOnce }: UpdatedService) => !isApp && !follows && !runsOnce;
   const starts = (moved: UpdatedService) =>
     moved.added !== undefined ||
-    serviceContainerRecordsOf(changeover, moved.name).some((record) => shouldRunContainer(moved, record));
+    serviceContainerRecordsOf(rollout, moved.name).some((record) => shouldRunContainer(moved, record));
   const awaitThose = (moved: UpdatedService, which: (service: string) => boolean) => {
     if (moved.follows || !(starts(moved) || moved.runsOnce)) return;
     for (const service of moved.awaits.filter(which))
@@ -97,7 +97,7 @@ export function listReplaceSteps(
       steps.push({
         kind: 'run-once',
         service: moved.name,
-        scale: requiredContainerCountOf(changeover, moved),
+        scale: requiredContainerCountOf(rollout, moved),
         ...hook,
       });
       return;
@@ -106,7 +106,7 @@ export function listReplaceSteps(
     steps.push({
       kind: 'up',
       service: moved.name,
-      scale: requiredContainerCountOf(changeover, moved),
+      scale: requiredContainerCountOf(rollout, moved),
       start,
       // Force is required for a service in the namespace of another service, because compose does not replace a service
       // whose own definition is unchanged. A service without old containers is only started.
@@ -119,7 +119,7 @@ export function listReplaceSteps(
   const at = lasting.findIndex(({ added }) => added === undefined);
   const later = at < 0 ? [] : lasting.slice(at);
   const isThere = (service: string) =>
-    changeover.moved.some(({ name, added }) => added && name === service) &&
+    rollout.moved.some(({ name, added }) => added && name === service) &&
     !later.some(({ name }) => name === service);
   for (const moved of lasting) if (!later.includes(moved)) bringUp(moved);
   for (const moved of later) awaitThose(moved, isThere);

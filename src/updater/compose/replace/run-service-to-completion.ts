@@ -17,7 +17,7 @@ import type { ReplacementContext } from './replacement.ts';
  */
 export async function runServiceToCompletion(
   { service: name, scale }: Extract<ReplaceStep, { kind: 'run-once' }>,
-  { engine, compose: { project }, changeover, options, log, starts }: ReplacementContext,
+  { engine, compose: { project }, changeover: rollout, options, log, starts }: ReplacementContext,
   bringUp: () => Promise<void>,
 ): Promise<void> {
   const list = async () => (await listProjectContainers(engine, project.name)).containers;
@@ -39,7 +39,7 @@ export async function runServiceToCompletion(
     const isOn = own(now).some(isUp);
     const command = formatComposeCommand(project);
     throw new UpdateError('migration-failed', error.message, {
-      state: `nothing was rolled back, because data may have been migrated; the files have already been updated; ${name} ${isOn ? 'is still running and was not stopped' : 'failed'}; ${describeServiceStates(changeover, now)}`,
+      state: `nothing was rolled back, because data may have been migrated; the files have already been updated; ${name} ${isOn ? 'is still running and was not stopped' : 'failed'}; ${describeServiceStates(rollout, now)}`,
       advice: isOn
         ? `Follow the log with ${command} logs -f ${name}. When ${name} has finished, run {command} again, with a longer --wait-timeout if necessary.`
         : `Check the output of ${command} logs ${name}. Fix the cause, then run {command} again. The update will also run ${name} again.`,
@@ -50,8 +50,8 @@ export async function runServiceToCompletion(
   if (own(await list()).some(isUp)) {
     log.info(`${name} is already running; waiting for it to finish`);
     await toEnd();
-    const moved = changeover.moved.find((each) => each.name === name);
-    if (moved !== undefined && isServiceUpdated(changeover, moved, await list())) return;
+    const moved = rollout.moved.find((each) => each.name === name);
+    if (moved !== undefined && isServiceUpdated(rollout, moved, await list())) return;
   }
   log.info(`running ${name} and waiting for it to finish`);
   const beganAt = performance.now();
@@ -61,15 +61,15 @@ export async function runServiceToCompletion(
 }
 
 /** Describes the states of the services that keep running, such as `app is running v1.5.0`. */
-function describeServiceStates(changeover: Rollout, now: readonly Container[]): string {
-  const names = changeover.moved.filter(({ runsOnce }) => !runsOnce).map(({ name }) => name);
+function describeServiceStates(rollout: Rollout, now: readonly Container[]): string {
+  const names = rollout.moved.filter(({ runsOnce }) => !runsOnce).map(({ name }) => name);
   const isUpNow = (name: string) => now.filter((each) => serviceOf(each) === name && isUp(each));
   const stopped = names.filter((name) => isUpNow(name).length === 0);
-  const old = names.filter((name) => isUpNow(name).some((each) => isPreviousContainer(changeover, each)));
-  const fresh = names.filter((name) => isUpNow(name).some((each) => !isPreviousContainer(changeover, each)));
+  const old = names.filter((name) => isUpNow(name).some((each) => isPreviousContainer(rollout, each)));
+  const fresh = names.filter((name) => isUpNow(name).some((each) => !isPreviousContainer(rollout, each)));
   const are = (list: readonly string[]) => `${joinWithAnd(list)} ${list.length > 1 ? 'are' : 'is'}`;
   return [
-    ...(fresh.length > 0 ? [`${are(fresh)} running ${changeover.words.goal}`] : []),
+    ...(fresh.length > 0 ? [`${are(fresh)} running ${rollout.words.goal}`] : []),
     ...(old.length > 0 ? [`${are(old)} still running the old version`] : []),
     ...(stopped.length > 0 ? [`${are(stopped)} stopped`] : []),
   ].join(', ');

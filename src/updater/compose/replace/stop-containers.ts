@@ -20,11 +20,11 @@ export async function stopContainers(
 
 /** Stops and removes containers, but not their volumes: a new container may share volumes with an old container. */
 export async function stopAndRemoveContainers(
-  doors: EngineContext,
+  dataContext: EngineContext,
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
-  await stopContainers(doors, containers);
-  await doors.engine.removeContainers(containers.map(({ id }) => id));
+  await stopContainers(dataContext, containers);
+  await dataContext.engine.removeContainers(containers.map(({ id }) => id));
 }
 
 /** Removes leftover containers of an interrupted compose command, because their names would block the next `up`. */

@@ -74,9 +74,9 @@ export async function planRestorePoint(
   );
   const found = await engine.listVolumes([...new Set(volumes)]);
   const { updated, files } = facts;
-  const { earlier, used } = await readEarlierRestorePoints(points, project);
+  const { earlier: previous, used } = await readEarlierRestorePoints(points, project);
   const surveyed = await estimateRestorePoint(declared, {
-    ...{ updated, containers, last: lastTime(earlier) },
+    ...{ updated, containers, last: lastTime(previous) },
     doors: { engine, log, project: project.name, helperImageId: own.imageId },
     existingParent: await findExistingParent(points, paths),
     mountContext: {
@@ -92,7 +92,7 @@ export async function planRestorePoint(
     helperImageId: own.imageId,
   });
   for (const line of describeRestorePoint(surveyed, users, options.product.name)) log.info(line);
-  for (const point of earlier) {
+  for (const point of previous) {
     log.info(
       used.has(point)
         ? `${formatRestorePoint(point)} will be removed before the data is copied`
@@ -112,15 +112,15 @@ async function readEarlierRestorePoints(
   directory: string,
   project: { name: string; directory: string },
 ): Promise<{ earlier: RestorePointRecordData[]; used: ReadonlySet<RestorePointRecordData> }> {
-  const earlier: RestorePointRecordData[] = [];
+  const previous: RestorePointRecordData[] = [];
   const used = new Set<RestorePointRecordData>();
-  for (const place of await findRestorePoints(directory, project)) {
-    const point = await readRestorePointRecord(place).catch(() => null);
+  for (const location of await findRestorePoints(directory, project)) {
+    const point = await readRestorePointRecord(location).catch(() => null);
     if (point === null || !isCompleteRestorePoint(point)) continue;
-    earlier.push(point);
-    if (await isUsedRestorePoint(place)) used.add(point);
+    previous.push(point);
+    if (await isUsedRestorePoint(location)) used.add(point);
   }
-  return { earlier, used };
+  return { earlier: previous, used };
 }
 
 /** Returns the downtime and data size of the newest restore point whose downtime is known; null if there is none. */
@@ -143,11 +143,11 @@ async function findExistingParent(host: string, paths: HostPaths): Promise<strin
 /** Returns the user's data settings, and the facts about the installation with which they are compared. */
 export const dataSelectionFactsOf = (
   installation: Installation,
-  { choices: said }: DataOptions,
+  { choices: given }: DataOptions,
 ): DataSelectionFacts => ({
   ...installation,
   updated: replacedServicesOf(installation).map(({ name }) => name),
-  dataSettings: said,
+  dataSettings: given,
   files: composeAndEnvPathsOf(installation.project),
   directory: installation.project.directory,
 });

@@ -10,28 +10,28 @@ import type { ContainerRecord } from '../../run/state/rollout.ts';
 /**
  * Describes how a restored container differs from its state before the update (docs/contract.md 5.16), one difference
  * per string.
- * @param blueprint - container snapshot from before the update, if the journal has it
+ * @param snapshot - container snapshot from before the update, if the journal has it
  */
 export function findContainerDifferences(
   record: ContainerRecord,
-  blueprint: ContainerSnapshot | undefined,
+  snapshot: ContainerSnapshot | undefined,
   now: Container | undefined,
 ): string[] {
   const { name } = record;
   if (now === undefined) return [`${name} no longer exists`];
   const losses: string[] = [];
   if (!hasSameImage(now, record)) losses.push(`${name} is running a different image`);
-  for (const network of Object.keys(blueprint?.networks ?? {})) {
+  for (const network of Object.keys(snapshot?.networks ?? {})) {
     if (!now.networks.includes(network)) losses.push(`${name} is not connected to network ${network}`);
   }
-  for (const { source, target } of listMountsWithSource(blueprint?.hostConfig ?? {})) {
+  for (const { source, target } of listMountsWithSource(snapshot?.hostConfig ?? {})) {
     if (!hasMount(now, source, target)) losses.push(`${name} does not have ${source} mounted at ${target}`);
   }
   if (record.runs && !isUp(now)) losses.push(`${name} is ${now.status}`);
   if (!record.runs && isUp(now)) losses.push(`${name} is running, but was not running before the update`);
   if (record.well && now.health === 'unhealthy') losses.push(`${name} is unhealthy`);
   if (now.status === 'running') {
-    for (const port of blueprint?.published ?? []) {
+    for (const port of snapshot?.published ?? []) {
       if (!now.published.includes(port)) losses.push(`${name} does not publish port ${port}`);
     }
   }

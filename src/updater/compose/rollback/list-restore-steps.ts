@@ -38,33 +38,33 @@ export type RestoreStep =
  * @param own - old ids of the containers that this process has recreated, and of those that it has started
  */
 export function listRestoreSteps(
-  changeover: Rollout,
+  rollout: Rollout,
   now: { containers: readonly Container[]; blueprints: readonly ContainerSnapshot[] },
   own: { rebuilt: ReadonlySet<string>; started: ReadonlySet<string> } = noOwnContainers,
 ): RestoreStep[] {
   const there = new Map(now.containers.map((container) => [container.id, container] as const));
-  const blueprints = new Map(now.blueprints.map((blueprint) => [blueprint.id, blueprint] as const));
+  const snapshots = new Map(now.blueprints.map((snapshot) => [snapshot.id, snapshot] as const));
   const steps: RestoreStep[] = [];
   const fresh = now.containers.filter(
     (container) =>
-      changeover.moved.some(({ name }) => name === serviceOf(container)) &&
-      !isPreviousContainer(changeover, container),
+      rollout.moved.some(({ name }) => name === serviceOf(container)) &&
+      !isPreviousContainer(rollout, container),
   );
   if (fresh.length > 0) steps.push({ kind: 'remove-new', containers: fresh });
 
   let isAnyRebuilt = false;
   let isAnyStarted = false;
   const all: ContainerRecord[] = [];
-  for (const { name: service, follows } of changeover.moved) {
-    for (const record of serviceContainerRecordsOf(changeover, service)) {
+  for (const { name: service, follows } of rollout.moved) {
+    for (const record of serviceContainerRecordsOf(rollout, service)) {
       const container = there.get(record.id);
-      const blueprint = blueprints.get(record.id);
+      const snapshot = snapshots.get(record.id);
       // The engine does not start a container that is marked dead, so such a container is recreated.
       const isDead = container?.status === 'dead';
       const isCutOff: boolean = follows && isAnyRebuilt && !own.rebuilt.has(record.id);
       const isOrphan: boolean = container !== undefined && (isCutOff || isDead);
       const isRebuilt: boolean = container === undefined || isOrphan;
-      if (isRebuilt && blueprint === undefined) {
+      if (isRebuilt && snapshot === undefined) {
         steps.push({ kind: 'give-up', service, record });
         break;
       }
@@ -72,7 +72,7 @@ export function listRestoreSteps(
       if (isOrphan) steps.push({ kind: 'remove-orphan', service, record });
       if (isRebuilt) steps.push({ kind: 'rebuild', service, record });
       isAnyRebuilt ||= isRebuilt || own.rebuilt.has(record.id);
-      const networks = isRebuilt ? [] : missingNetworks(blueprint, container);
+      const networks = isRebuilt ? [] : missingNetworks(snapshot, container);
       if (networks.length > 0) steps.push({ kind: 'connect', service, record, networks });
       const isRunning = !isRebuilt && container !== undefined && isUp(container);
       if (!record.runs) {
@@ -99,10 +99,10 @@ export function listRestoreSteps(
 const noOwnContainers = { rebuilt: new Set<string>(), started: new Set<string>() };
 
 const missingNetworks = (
-  blueprint: ContainerSnapshot | undefined,
+  snapshot: ContainerSnapshot | undefined,
   container: Container | undefined,
 ): string[] =>
-  Object.keys(blueprint?.networks ?? {}).filter((network) => !container?.networks.includes(network));
+  Object.keys(snapshot?.networks ?? {}).filter((network) => !container?.networks.includes(network));
 
 /** Known stop requests of the run that is being rolled back. */
 export interface KnownStopRequests {
@@ -121,19 +121,17 @@ export interface KnownStopRequests {
  * replaced services, and those with stop events. Paused containers are left out: they have no stop request.
  */
 export function findStoppingContainers(
-  changeover: Rollout,
+  rollout: Rollout,
   { containers, leftovers }: ProjectContainers,
   { wasKilled = false, stopping = [] }: KnownStopRequests = {},
 ): Container[] {
   const all = [...containers, ...leftovers];
   const hasBegun = (service: string) =>
-    all.some(
-      (container) => serviceOf(container) === service && !isPreviousContainer(changeover, container),
-    ) ||
-    serviceContainerRecordsOf(changeover, service).some(
+    all.some((container) => serviceOf(container) === service && !isPreviousContainer(rollout, container)) ||
+    serviceContainerRecordsOf(rollout, service).some(
       ({ id, down }) => !down && !all.some((container) => container.id === id && isUp(container)),
     );
-  const told = changeover.moved
+  const told = rollout.moved
     .filter(({ runsOnce }) => !runsOnce)
     .filter(({ name, isApp, follows }) => wasKilled || (!isApp && !follows) || hasBegun(name))
     .map(({ name }) => name);
@@ -141,7 +139,7 @@ export function findStoppingContainers(
     (container) =>
       container.status === 'running' &&
       (told.includes(serviceOf(container)) || stopping.includes(container.id)) &&
-      isPreviousContainer(changeover, container),
+      isPreviousContainer(rollout, container),
   );
 }
 

@@ -5,7 +5,7 @@ import {
   restorePointLocationOf,
 } from '../../data/restore-point.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { removeRunRestorePoint } from '../save/save-data.ts';
+import { removeRunRestorePoint } from '../save/remove-run-restore-point.ts';
 
 /** Removes the run's restore point if its data was not restored, unless it is the only copy of some data. */
 export async function removeUnusedRestorePoint(
@@ -15,14 +15,14 @@ export async function removeUnusedRestorePoint(
   const { journal } = context;
   const { point, state, project } = journal.data;
   if (!point) return;
-  const place = restorePointLocationOf(point.directory, project);
+  const location = restorePointLocationOf(point.directory, project);
   // If the data was restored, the restore point is marked as used and kept until the next update saves data.
   if (state.at === 'restoring') {
-    await markRestorePointUsed(place).catch(() => {});
+    await markRestorePointUsed(location).catch(() => {});
     await journal.tryWrite({ point: null });
     return;
   }
-  const found = await readRestorePointRecord(place).catch(() => null);
+  const found = await readRestorePointRecord(location).catch(() => null);
   const gone = found === null ? [] : await findMissingVolumes(context, found.mounts);
   const isOnly = gone.length > 0 || (point.state === 'saved' && isOvertaken);
   if (!isOnly) return removeRunRestorePoint(context);

@@ -68,9 +68,9 @@ export const restoreStepExecutors: RestoreExecutors = {
     const ids = records.map((record) => currentIdOf(record, work));
     const found = await work.engine.inspectContainers(ids);
     const losses = records.flatMap((record, index) => {
-      const blueprint = work.journal.data.blueprints.find(({ id }) => id === record.id);
+      const snapshot = work.journal.data.blueprints.find(({ id }) => id === record.id);
       const now = found.find(({ id }) => id === ids[index]);
-      return findContainerDifferences(record, blueprint, now);
+      return findContainerDifferences(record, snapshot, now);
     });
     if (losses.length > 0) {
       throw new UpdateError(
@@ -91,9 +91,9 @@ const currentContainerOf = (record: ContainerRecord, work: ContainerRestoreConte
 });
 
 function requireSnapshot(record: ContainerRecord, { journal }: ContainerRestoreContext): ContainerSnapshot {
-  const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
-  if (!blueprint) throw createMissingSnapshotError(record);
-  return blueprint;
+  const snapshot = journal.data.blueprints.find(({ id }) => id === record.id);
+  if (!snapshot) throw createMissingSnapshotError(record);
+  return snapshot;
 }
 
 async function recreateFromJournal(record: ContainerRecord, work: ContainerRestoreContext): Promise<void> {

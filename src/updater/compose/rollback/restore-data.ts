@@ -65,20 +65,23 @@ export async function openRestorePointRecord({
 export async function completeRestorePointHashes(context: JournaledContext): Promise<void> {
   const record = await openRestorePointRecord(context.journal);
   if (record === null) return;
-  const doors = await createDataContext(context);
-  await retryRestorePointWork(doors, () => record.waitForHashes(doors));
+  const dataContext = await createDataContext(context);
+  await retryRestorePointWork(dataContext, () => record.waitForHashes(dataContext));
 }
 
 /**
  * Checks whether a restore point can be restored completely. Changes nothing.
  * @throws UpdateError modified-since, restore-point-damaged, restore-point-unreadable, no-space
  */
-export async function requireRestorableData(doors: DataContext, record: RestorePointRecord): Promise<void> {
-  await retryRestorePointWork(doors, async () => {
-    await requireSpaceToRestore(doors, record.point);
-    await record.waitForHashes(doors);
-    const checking = requireIntactCopies(doors, record.place, record.point);
-    await awaitWithHeartbeat(doors.log, "verifying the restore point's hashes", checking);
+export async function requireRestorableData(
+  dataContext: DataContext,
+  record: RestorePointRecord,
+): Promise<void> {
+  await retryRestorePointWork(dataContext, async () => {
+    await requireSpaceToRestore(dataContext, record.point);
+    await record.waitForHashes(dataContext);
+    const checking = requireIntactCopies(dataContext, record.place, record.point);
+    await awaitWithHeartbeat(dataContext.log, "verifying the restore point's hashes", checking);
   });
 }
 
@@ -86,8 +89,8 @@ export async function requireRestorableData(doors: DataContext, record: RestoreP
  * Retries failed work, because a restarted engine or a killed helper container does not mean that the restore point is
  * unusable.
  */
-const retryRestorePointWork = <T>(doors: DataContext, work: () => Promise<T>): Promise<T> =>
-  retryUntilDone(doors, () =>
+const retryRestorePointWork = <T>(dataContext: DataContext, work: () => Promise<T>): Promise<T> =>
+  retryUntilDone(dataContext, () =>
     work().catch((cause: unknown) => {
       const error = requireUpdateError(cause, 'engine-unavailable');
       throw new RetryableError('the restore point', error, {
@@ -106,20 +109,20 @@ const retryRestorePointWork = <T>(doors: DataContext, work: () => Promise<T>): P
 export async function beginRollbackWithData(
   context: JournaledContext,
   { record, back, isChecked = false }: { record: RestorePointRecord; back: JournalData; isChecked?: boolean },
-  ending: RunOutcome,
+  outcome: RunOutcome,
 ): Promise<void> {
   const { journal } = context;
-  const { place, point } = record;
-  const { from, tags, changeover, blueprints } = back;
+  const { place: location, point } = record;
+  const { from, tags, changeover: rollout, blueprints: snapshots } = back;
   // Name temporary files after this run, because if it is killed, the next run searches for them by that name.
   const { run, project } = journal.data;
   const files = back.files.map((each) => ({ ...each, temporary: temporaryPathOf(each.real, run) }));
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
   const failure = await journal.tryWrite({
-    ...{ from, files, tags, changeover, blueprints },
-    state: { at: 'restoring', ending: maskOutcome(context.log, ending) },
+    ...{ from, files, tags, changeover: rollout, blueprints: snapshots },
+    state: { at: 'restoring', ending: maskOutcome(context.log, outcome) },
     point: {
-      ...{ directory: place.directory, state: 'saved', riders, ports, policies: [], isChecked },
+      ...{ directory: location.directory, state: 'saved', riders, ports, policies: [], isChecked },
       ...{ services: point.services, inMemory: point.inMemory },
     },
   });
@@ -128,7 +131,7 @@ export async function beginRollbackWithData(
   // the engine, and are deleted once the rollback is in the journal.
   if (failure === null) return;
   await removeReserveFiles(project.directory, ['journal']);
-  await removeOldReserve(place);
+  await removeOldReserve(location);
   await journal.write().catch(rethrowJournalWriteError);
 }
 
@@ -173,10 +176,10 @@ const createDiskFullError = (cause: UpdateError): UpdateError =>
  */
 export async function restoreData(context: JournaledContext, starts: RepeatedStartCounter): Promise<void> {
   const { log, journal } = context;
-  const { changeover, point, project } = journal.data;
-  if (!point || changeover === null) return;
-  const place = restorePointLocationOf(point.directory, project);
-  const found = await RestorePointRecord.open(place).catch((cause) => {
+  const { changeover: rollout, point, project } = journal.data;
+  if (!point || rollout === null) return;
+  const location = restorePointLocationOf(point.directory, project);
+  const found = await RestorePointRecord.open(location).catch((cause) => {
     throw createDataNotRestoredError(cause.message, requireUpdateError(cause));
   });
   if (found === null)
@@ -184,19 +187,19 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
       `there is no restore point in ${point.directory}; mount the directory that the update used, and pass it with --restore-dir`,
     );
   const { mounts, version } = found.point;
-  const doors = await createDataContext(context);
+  const dataContext = await createDataContext(context);
   await stopWriters(context);
   await removeReserveFiles(project.directory);
-  await removeOldReserve(place);
+  await removeOldReserve(location);
   // Journals of earlier updater releases have no `isChecked`. Those releases checked the restore point before they
   // wrote the rollback to the journal.
-  if (point.isChecked === false) await requireUsableRestorePoint(context, { doors, found });
+  if (point.isChecked === false) await requireUsableRestorePoint(context, { doors: dataContext, found });
   log.info(`restoring the data of ${version}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`);
-  const watch = await watchDataWriterStarts(doors, journal, mounts);
+  const watch = await watchDataWriterStarts(dataContext, journal, mounts);
   const beganAt = performance.now();
   let failure: unknown = null;
   try {
-    await restoreOnce(context, { doors, watch, found }).catch((error: unknown) => {
+    await restoreOnce(context, { doors: dataContext, watch, found }).catch((error: unknown) => {
       if (error instanceof InterruptedError) throw error;
       failure = error;
     });
@@ -265,12 +268,12 @@ const unusableCodes: readonly ErrorCode[] = [
  */
 async function requireUsableRestorePoint(
   context: JournaledContext,
-  { doors, found }: { doors: DataContext; found: RestorePointRecord },
+  { doors: dataContext, found }: { doors: DataContext; found: RestorePointRecord },
 ): Promise<void> {
   const { journal } = context;
   const { state } = journal.data;
   try {
-    await requireRestorableData(doors, found);
+    await requireRestorableData(dataContext, found);
   } catch (cause) {
     const error = requireUpdateError(cause);
     if (!unusableCodes.includes(error.code)) throw createDataNotRestoredError(error.message, error);
@@ -291,27 +294,31 @@ export const createRollbackImpossibleError = (cause: Error): UpdateError =>
 
 async function startStoppedContainers(context: JournaledContext): Promise<void> {
   const { engine, log, journal } = context;
-  const { changeover, project } = journal.data;
+  const { changeover: rollout, project } = journal.data;
   const warn = (error: unknown) =>
     log.warn(`some containers could not be started again: ${requireUpdateError(error).message}`);
   await startDataServices(context).catch(warn);
   const { containers } = await listProjectContainers(engine, project.name);
-  const ids = containers.filter((each) => shouldRunService(changeover, serviceOf(each))).map(({ id }) => id);
+  const ids = containers.filter((each) => shouldRunService(rollout, serviceOf(each))).map(({ id }) => id);
   for (const id of ids)
     await awaitWithHeartbeat(log, 'waiting for a container to start', engine.startContainer(id)).catch(warn);
 }
 
 /** Checks whether a service was running before the update, or was added by the release. */
-const shouldRunService = (changeover: Rollout | null, service: string): boolean =>
-  serviceContainerRecordsOf(changeover, service).some(({ runs }) => runs) ||
-  changeover?.moved.some(({ name, added }) => name === service && added !== undefined) === true;
+const shouldRunService = (rollout: Rollout | null, service: string): boolean =>
+  serviceContainerRecordsOf(rollout, service).some(({ runs }) => runs) ||
+  rollout?.moved.some(({ name, added }) => name === service && added !== undefined) === true;
 
 /** Creates a counter that limits how often a container may be started while one rollback restores data. */
 export const createRestoreStartCounter = (): RepeatedStartCounter => new RepeatedStartCounter(maxStarts);
 
 async function restoreOnce(
   context: JournaledContext,
-  { doors, watch, found }: { doors: DataContext; watch: ContainerStartWatch; found: RestorePointRecord },
+  {
+    doors: dataContext,
+    watch,
+    found,
+  }: { doors: DataContext; watch: ContainerStartWatch; found: RestorePointRecord },
 ): Promise<void> {
   await stopCoveredServices(context);
   const end = new AbortController();
@@ -319,7 +326,7 @@ async function restoreOnce(
   await awaitWithHeartbeat(
     context.log,
     'restoring the data',
-    restoreDataFromCopies(doors, found.place, found.point.mounts, end.signal),
+    restoreDataFromCopies(dataContext, found.place, found.point.mounts, end.signal),
   );
 }
 
@@ -329,8 +336,8 @@ async function restoreOnce(
  */
 export async function stopCoveredServices(context: JournaledContext): Promise<void> {
   const { engine, journal } = context;
-  const { changeover, project, point } = journal.data;
-  if (changeover === null || !point) return;
+  const { changeover: rollout, project, point } = journal.data;
+  if (rollout === null || !point) return;
   const covered = updatedAndSavedServicesOf(journal.data);
   const { containers, leftovers } = await listProjectContainers(engine, project.name);
   const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
@@ -338,7 +345,7 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
   await suspendRestartPolicies(context, point, own);
   const fresh = own.filter(
     (each) =>
-      changeover.moved.some(({ name }) => name === serviceOf(each)) && !isPreviousContainer(changeover, each),
+      rollout.moved.some(({ name }) => name === serviceOf(each)) && !isPreviousContainer(rollout, each),
   );
   if (fresh.length > 0) await stopAndRemoveContainers(context, fresh);
 }
@@ -350,7 +357,7 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
  */
 export async function restartDataServices(context: JournaledContext): Promise<void> {
   const { engine, log, journal } = context;
-  const { point, state, project, changeover } = journal.data;
+  const { point, state, project, changeover: rollout } = journal.data;
   if (!point) return;
   for (const each of point.policies) await setRestartPolicy(context, each);
   // A stop requested by a killed run may still be in progress, and would later stop a service that seems to be running.
@@ -358,7 +365,7 @@ export async function restartDataServices(context: JournaledContext): Promise<vo
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProjectContainers(engine, project.name);
     const groups = await listContainersInStopOrder(engine, journal.data);
-    if (changeover !== null && !hasNewVersionStarted(changeover, containers))
+    if (rollout !== null && !hasNewVersionStarted(rollout, containers))
       await stopContainerGroups(context, groups);
   }
   await startDataServices(context);

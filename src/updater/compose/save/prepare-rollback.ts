@@ -15,16 +15,16 @@ import type { JournaledContext } from '../replace/replacement.ts';
  */
 export async function prepareRollback(
   context: JournaledContext,
-  changeover: Rollout,
+  rollout: Rollout,
   installation: { model: ComposeModel; project: { name: string } },
 ): Promise<void> {
   const { journal } = context;
-  const names = changeover.moved.map(({ name }) => name);
-  const blueprints =
+  const names = rollout.moved.map(({ name }) => name);
+  const snapshots =
     journal.data.blueprints.length > 0
       ? journal.data.blueprints
-      : await takeServiceSnapshots(context, changeover, names, installation);
-  await journal.write({ state: { at: 'replacing' }, changeover, blueprints });
+      : await takeServiceSnapshots(context, rollout, names, installation);
+  await journal.write({ state: { at: 'replacing' }, changeover: rollout, blueprints: snapshots });
 }
 
 /**
@@ -33,21 +33,21 @@ export async function prepareRollback(
  */
 export async function takeServiceSnapshots(
   { engine, log }: EngineContext,
-  changeover: Rollout,
+  rollout: Rollout,
   names: readonly string[],
   { model, project }: { model: ComposeModel; project: { name: string } },
 ): Promise<ContainerSnapshot[]> {
-  const records = changeover.containers.filter(({ service }) => names.includes(service));
-  const blueprints = await takeContainerSnapshots(
+  const records = rollout.containers.filter(({ service }) => names.includes(service));
+  const snapshots = await takeContainerSnapshots(
     engine,
     records.map(({ id }) => id),
     new Map(records.map((record) => [record.id, listCopiedPaths(model.services[record.service])])),
   );
-  for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
+  for (const { name, lost } of snapshots.filter((each) => each.lost.length > 0)) {
     log.warn(
       `files that docker compose copied into ${name} cannot be saved for a rollback: ${lost.join(', ')}`,
     );
   }
-  for (const blueprint of blueprints) await requireCopyableFiles(engine, blueprint, project.name);
-  return blueprints;
+  for (const snapshot of snapshots) await requireCopyableFiles(engine, snapshot, project.name);
+  return snapshots;
 }

@@ -1,6 +1,5 @@
-import { dirname } from 'node:path';
 import { CancelledError, InterruptedError } from '../../../core/cancellation/cancelled.ts';
-import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
@@ -18,10 +17,9 @@ import type { PlannedRestorePoint } from '../../data/copies/estimate-restore-poi
 import { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
 import type { DataContext, RestorePointLocation } from '../../data/data-context.ts';
 import { syncFileSystems } from '../../data/helper-program/rsync.ts';
-import { removeProjectRestorePoints, removeRestorePoint } from '../../data/remove-restore-point.ts';
+import { removeProjectRestorePoints } from '../../data/remove-restore-point.ts';
 import {
   createRestorePointDirectory,
-  findRestorePoints,
   type RestorePointRecordData,
   restorePointLocationOf,
   restorePointLogFieldsOf,
@@ -30,7 +28,7 @@ import { retainImages } from '../../data/retain-images.ts';
 import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/format-values.ts';
 import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { createReserveFiles, removeReserveFiles } from '../../run/state/reserve.ts';
+import { createReserveFiles } from '../../run/state/reserve.ts';
 import { hasNewVersionStarted, type Rollout, serviceContainerRecordsOf } from '../../run/state/rollout.ts';
 import { findListeningPorts, startDataServices } from '../data-services/start-data-services.ts';
 import {
@@ -44,6 +42,7 @@ import {
 } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { takeServiceSnapshots } from './prepare-rollback.ts';
+import { removeRunRestorePoint } from './remove-run-restore-point.ts';
 
 /** How often one container may be started while data is being copied. */
 const maxStarts = 2;
@@ -86,20 +85,24 @@ export async function saveDataWhileRunning(
 ): Promise<void> {
   const { log, startedAt, options, journal } = context;
   log.enterPhase('save');
-  const doors = await createDataContext(context);
+  const dataContext = await createDataContext(context);
   const { project } = journal.data;
   // A restore point that a rollback has used is no longer needed: its data became the current data.
-  await removeProjectRestorePoints(doors, planned.directory, project, { onlyUsed: true });
-  const place = await createRestorePointDirectory(planned.directory, project, startedAt);
+  await removeProjectRestorePoints(dataContext, planned.directory, project, { onlyUsed: true });
+  const location = await createRestorePointDirectory(planned.directory, project, startedAt);
   await journal.write({
     state: { at: 'saving' },
-    point: { ...initialJournaledRestorePoint, directory: place.directory, inMemory: planned.inMemory },
+    point: { ...initialJournaledRestorePoint, directory: location.directory, inMemory: planned.inMemory },
   });
   log.info(
     `copying the data (${formatSize(planned.bytes)}) while ${options.product.name} is still available`,
   );
   const beganAt = performance.now();
-  await awaitWithHeartbeat(log, 'copying the data', copyMountsWhileRunning(doors, place, planned.mounts));
+  await awaitWithHeartbeat(
+    log,
+    'copying the data',
+    copyMountsWhileRunning(dataContext, location, planned.mounts),
+  );
   log.info(
     `copied the data in ${formatSeconds(performance.now() - beganAt, 1)}; only changes made since then remain to be copied`,
   );
@@ -121,12 +124,12 @@ export const initialJournaledRestorePoint = {
  */
 export async function saveDataWhileStopped(
   context: JournaledContext,
-  asked: SaveRequest,
+  requested: SaveRequest,
 ): Promise<DataSaveResult | null> {
   const { log, engine, journal } = context;
   const { project } = journal.data;
-  const work = await prepareStop(context, asked, 'update');
-  const { record, changeover } = work;
+  const work = await prepareStop(context, requested, 'update');
+  const { record, changeover: rollout } = work;
   const watch = await watchDataWriterStarts(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await stopAndCopy(work, watch))) {
@@ -140,10 +143,10 @@ export async function saveDataWhileStopped(
   return {
     record,
     async saveAgainIfStarted() {
-      const updated = new Set(changeover.moved.map(({ name }) => name));
+      const updated = new Set(rollout.moved.map(({ name }) => name));
       const started = (await watch.listStartedContainers()).filter(({ service }) => updated.has(service));
       const { containers } = await listProjectContainers(engine, project.name);
-      if (started.length === 0 || hasNewVersionStarted(changeover, containers)) return;
+      if (started.length === 0 || hasNewVersionStarted(rollout, containers)) return;
       log.warn(
         `${joinWithAnd(started.map(({ name }) => name))} was started after the data was saved; saving the data again`,
       );
@@ -158,9 +161,12 @@ export async function saveDataWhileStopped(
  * Saves the data that a rollback is about to replace, for manual recovery. All covered services stay stopped.
  * @throws UpdateError save-failed, no-space; CancelledError
  */
-export async function saveDataBeforeRollback(context: JournaledContext, asked: SaveRequest): Promise<void> {
-  await saveDataWhileRunning(context, asked.point);
-  const work = await prepareStop(context, asked, 'current');
+export async function saveDataBeforeRollback(
+  context: JournaledContext,
+  requested: SaveRequest,
+): Promise<void> {
+  await saveDataWhileRunning(context, requested.point);
+  const work = await prepareStop(context, requested, 'current');
   const watch = await watchDataWriterStarts(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await copyWhileStopped(work, watch)))
@@ -181,45 +187,45 @@ export async function saveDataBeforeRollback(context: JournaledContext, asked: S
  */
 async function prepareStop(
   context: JournaledContext,
-  asked: SaveRequest,
+  requested: SaveRequest,
   kind: RestorePointRecordData['kind'],
 ): Promise<SaveContext> {
   const { engine, cancellation, journal } = context;
-  const { point, changeover } = asked;
-  const doors = await createDataContext(context);
-  const work = { ...context, ...asked, doors };
+  const { point, changeover: rollout } = requested;
+  const dataContext = await createDataContext(context);
+  const work = { ...context, ...requested, doors: dataContext };
   const { project, run } = journal.data;
   if (!journal.data.point)
     throw new UpdateError('save-failed', 'the journal no longer contains the restore point');
-  const place = restorePointLocationOf(journal.data.point.directory, project);
+  const location = restorePointLocationOf(journal.data.point.directory, project);
   await journalCoveredServices(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
   // Also retain the updater's own image, because a restore needs it, and a newer updater takes over its tag.
-  const images = [...new Set([...old, doors.helperImageId])];
-  await retainImages(engine, project.name, place, images);
+  const images = [...new Set([...old, dataContext.helperImageId])];
+  await retainImages(engine, project.name, location, images);
   if (kind === 'update') {
-    await createRestoreHelperContainers(doors, place, point.mounts);
+    await createRestoreHelperContainers(dataContext, location, point.mounts);
     await createReserveFiles(project.directory);
   }
-  const { words } = changeover;
+  const { words } = rollout;
   const { services, inMemory, mounts, excluded, bytes } = point;
-  const record = await RestorePointRecord.create(place, {
+  const record = await RestorePointRecord.create(location, {
     ...{ format: 2, kind, project: project.name, directory: project.directory, run, at: null },
     ...{ version: words.from, next: words.goal },
     ...{ services, inMemory, mounts, excluded, bytes, images },
     ...{ hashes: null, fileHashes: [], downtimeSeconds: null, back: null },
   });
   cancellation.signal.throwIfAborted();
-  return { ...work, place, record };
+  return { ...work, place: location, record };
 }
 
 /** Before the first stop, writes to the journal everything required to start the services again. */
 async function journalCoveredServices(work: Omit<SaveContext, 'place' | 'record'>): Promise<void> {
-  const { engine, log, journal, changeover, point, installation, doors } = work;
-  const names = [...changeover.moved.map(({ name }) => name), ...point.services];
-  const records = names.flatMap((name) => serviceContainerRecordsOf(changeover, name));
-  const blueprints = await takeServiceSnapshots({ engine, log }, changeover, names, installation);
-  const services = point.services.map((name) => ({ name, own: serviceContainerRecordsOf(changeover, name) }));
+  const { engine, log, journal, changeover: rollout, point, installation, doors: dataContext } = work;
+  const names = [...rollout.moved.map(({ name }) => name), ...point.services];
+  const records = names.flatMap((name) => serviceContainerRecordsOf(rollout, name));
+  const snapshots = await takeServiceSnapshots({ engine, log }, rollout, names, installation);
+  const services = point.services.map((name) => ({ name, own: serviceContainerRecordsOf(rollout, name) }));
   const running = await engine.inspectContainers(
     services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
   );
@@ -228,15 +234,15 @@ async function journalCoveredServices(work: Omit<SaveContext, 'place' | 'record'
   const ports = [];
   for (const { name, own } of services) {
     const one = running.find(({ id }) => own.some((record) => record.id === id));
-    const blueprint = blueprints.find(({ id }) => id === one?.id);
-    const found = one ? await findListeningPorts(doors, one, blueprint) : [];
+    const snapshot = snapshots.find(({ id }) => id === one?.id);
+    const found = one ? await findListeningPorts(dataContext, one, snapshot) : [];
     if (found.length > 0) ports.push({ service: name, ports: found });
   }
   if (riders.length > 0)
     log.info(
       `also stopping ${joinWithAnd(riders.map(({ name }) => name))}, which ${riders.length > 1 ? 'share' : 'shares'} a namespace with a stopped container`,
     );
-  await journal.write({ changeover, blueprints });
+  await journal.write({ changeover: rollout, blueprints: snapshots });
   await writeRestorePointState(journal, {
     services: point.services,
     riders: riders.map(({ id, name }) => ({ id, name })),
@@ -244,8 +250,8 @@ async function journalCoveredServices(work: Omit<SaveContext, 'place' | 'record'
   });
 }
 
-const syncCopies = ({ log, place }: SaveContext): Promise<void> =>
-  awaitWithHeartbeat(log, 'writing the restore point to disk', syncFileSystems([place.directory]));
+const syncCopies = ({ log, place: location }: SaveContext): Promise<void> =>
+  awaitWithHeartbeat(log, 'writing the restore point to disk', syncFileSystems([location.directory]));
 
 /** Stops the services and saves their data. False if another version started: there is then no restore point. */
 async function stopAndCopy(work: SaveContext, watch: ContainerStartWatch): Promise<boolean> {
@@ -273,13 +279,13 @@ async function stopAndCopy(work: SaveContext, watch: ContainerStartWatch): Promi
  * begins (`performance.now()`): after the last worker has stopped, and before the app stops.
  */
 async function stopCoveredContainers(work: SaveContext): Promise<number> {
-  const { log, engine, journal, changeover } = work;
+  const { log, engine, journal, changeover: rollout } = work;
   await writeRestorePointState(journal, { state: 'saving' });
   const groups = await listContainersInStopOrder(engine, journal.data);
   const names = groups.flat().map(({ name }) => name);
   if (names.length > 0) log.info(`stopping ${joinWithAnd(names)}, then copying the changes`);
   const isWorker = (each: Container) =>
-    changeover.moved.some(({ isApp, name }) => !isApp && name === serviceOf(each));
+    rollout.moved.some(({ isApp, name }) => !isApp && name === serviceOf(each));
   const first = groups.findIndex((group) => !group.every(isWorker));
   const [workers, others] = first < 0 ? [groups, []] : [groups.slice(0, first), groups.slice(first)];
   const killed = await stopContainerGroups(work, workers);
@@ -299,7 +305,16 @@ async function stopCoveredContainers(work: SaveContext): Promise<number> {
  * @throws UpdateError save-failed if a container is started repeatedly
  */
 async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): Promise<number | null> {
-  const { engine, log, doors, place, journal, changeover, point, options } = work;
+  const {
+    engine,
+    log,
+    doors: dataContext,
+    place: location,
+    journal,
+    changeover: rollout,
+    point,
+    options,
+  } = work;
   const starts = new RepeatedStartCounter(maxStarts, restartLoopMs);
   let stoppedAt = performance.now();
   let copyingSince: number | null = null;
@@ -309,7 +324,10 @@ async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): 
   for (;;) {
     const end = new AbortController();
     const stopped = stop().then(() => watch.begin(end));
-    const copying = copyMountsWhileStopped(doors, place, point.mounts, { stopped, signal: end.signal }).then(
+    const copying = copyMountsWhileStopped(dataContext, location, point.mounts, {
+      stopped,
+      signal: end.signal,
+    }).then(
       () => null,
       (error: unknown) => error,
     );
@@ -328,7 +346,7 @@ async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): 
       watch.listStartedContainers(),
       listProjectContainers(engine, journal.data.project.name),
     ]);
-    if (hasNewVersionStarted(changeover, containers)) return null;
+    if (hasNewVersionStarted(rollout, containers)) return null;
     if (started.length === 0) {
       if (failure === null) return stoppedAt;
       if (!(failure instanceof ContainerStartedError)) throw failure;
@@ -371,29 +389,11 @@ function startAbortTimer(
  * that another version may have changed.
  */
 async function continueWithoutRestorePoint(work: SaveContext): Promise<void> {
-  const { log, journal, changeover } = work;
+  const { log, journal, changeover: rollout } = work;
   log.warn(
-    `another version of ${joinWithAnd(changeover.moved.map(({ name }) => name))} was started while the data was being saved; the update continues without a restore point`,
+    `another version of ${joinWithAnd(rollout.moved.map(({ name }) => name))} was started while the data was being saved; the update continues without a restore point`,
   );
   await journal.write({ started: true });
   await startDataServices(work);
   await removeRunRestorePoint(work);
-}
-
-/** Removes the restore point that this run began. A second call is harmless. */
-export async function removeRunRestorePoint(context: JournaledContext): Promise<void> {
-  const { journal } = context;
-  const { point, project } = journal.data;
-  if (!point) return;
-  const place = restorePointLocationOf(point.directory, project);
-  const doors = await createDataContext(context);
-  await removeRestorePoint(doors, place).catch((error) =>
-    context.log.warn(
-      `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
-    ),
-  );
-  // Delete the reserve files only together with the last restore point, because older restore points also use them.
-  const others = await findRestorePoints(dirname(place.directory), project);
-  if (others.length === 0) await removeReserveFiles(project.directory);
-  await journal.tryWrite({ point: null });
 }

@@ -58,7 +58,7 @@ function redirectAbsoluteLinks(
   const isAbsolute = (link: string) =>
     reads.some((layer) => resolveTextVariables(layer, link, formatLineLocation(layer, 1)).startsWith('/'));
   return findLinkPositions(first.file)
-    .filter((place) => isAbsolute(place.path))
+    .filter((location) => isAbsolute(location.path))
     .sort((a, b) => b.start - a.start)
     .reduce((done, { start }) => `${done.slice(0, start)}${root}${done.slice(start)}`, text);
 }
@@ -86,7 +86,7 @@ function findLinkPositions({ documents }: ComposeFile): LinkPosition[] {
     ...findIncludePositions(yaml, yaml.get(yaml.contents, 'include')),
     ...findExtendsPositions(yaml, yaml.get(yaml.contents, 'services')),
   ]);
-  return [...new Map(places.map((place) => [place.start, place])).values()];
+  return [...new Map(places.map((location) => [location.start, location])).values()];
 }
 
 function findIncludePositions(yaml: YamlDocument, list: Node | null): LinkPosition[] {

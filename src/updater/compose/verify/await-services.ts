@@ -48,9 +48,9 @@ export async function awaitUpdatedServices(
   app: string,
   first: ProjectContainers | null = null,
 ): Promise<{ reports: HealthReport[]; found: ProjectContainers }> {
-  const { engine, compose, changeover, options, starts } = work;
+  const { engine, compose, changeover: rollout, options, starts } = work;
   const failedBefore = (container: Container) =>
-    serviceContainerRecordsOf(changeover, serviceOf(container)).some(
+    serviceContainerRecordsOf(rollout, serviceOf(container)).some(
       ({ failing }) => failing !== undefined && failing === container.healthCheck.failureText,
     );
   const rules = {
@@ -62,7 +62,7 @@ export async function awaitUpdatedServices(
   };
   const about = projectFilterOf(compose.project.name);
   const { isBusy, seen } = await finishConcurrentCompose(work, first);
-  const rulesOfOthers = concurrentComposeRulesOf(changeover);
+  const rulesOfOthers = concurrentComposeRulesOf(rollout);
   const watch = new ConcurrentComposeWatch(rulesOfOthers, performance.now());
   const list = (containers: readonly Container[]) =>
     listProjectContainers(engine, compose.project.name, { containers, services: rulesOfOthers.services });
@@ -75,11 +75,11 @@ export async function awaitUpdatedServices(
     // could be useless, because that command may have been killed.
     if (!isBusy && watch.evaluate(found, performance.now()).kind !== 'quiet')
       throw createConcurrentComposeError(app);
-    return listWatchedServices(changeover, found.containers);
+    return listWatchedServices(rollout, found.containers);
   };
   const reports = await awaitHealthyServices(work, { eventFilters: about, inspect: look }, rules);
   const isOpen = (container: Container) =>
-    hasTemporaryName(container) && isOfUpdatedService(changeover, container);
+    hasTemporaryName(container) && isOfUpdatedService(rollout, container);
   if ([...found.leftovers, ...found.containers].some(isOpen)) throw createConcurrentComposeError(app);
   return { reports, found };
 }
@@ -94,9 +94,9 @@ const createConcurrentComposeError = (app: string) =>
     },
   );
 
-const concurrentComposeRulesOf = (changeover: Rollout): ConcurrentComposeRules => ({
-  services: new Set(changeover.moved.map(({ name }) => name)),
-  ignores: (container) => shouldStayStopped(changeover, container),
+const concurrentComposeRulesOf = (rollout: Rollout): ConcurrentComposeRules => ({
+  services: new Set(rollout.moved.map(({ name }) => name)),
+  ignores: (container) => shouldStayStopped(rollout, container),
 });
 
 const isOfUpdatedService = ({ moved }: Rollout, container: Container): boolean =>
@@ -111,24 +111,21 @@ async function finishConcurrentCompose(
   work: ReplacementContext,
   first: ProjectContainers | null,
 ): Promise<{ isBusy: boolean; seen: ProjectContainers | null }> {
-  const { changeover } = work;
+  const { changeover: rollout } = work;
   const project = work.compose.project.name;
-  const quiet = await awaitConcurrentCompose(
-    work,
-    project,
-    concurrentComposeRulesOf(changeover),
-    first,
-  ).catch((error) => {
-    const { message } = requireUpdateError(error, 'compose-busy');
-    work.log.warn(`${message}; continuing without waiting any longer`);
-    return null;
-  });
-  const debris = (quiet?.debris ?? []).filter((container) => !shouldStayStopped(changeover, container));
+  const quiet = await awaitConcurrentCompose(work, project, concurrentComposeRulesOf(rollout), first).catch(
+    (error) => {
+      const { message } = requireUpdateError(error, 'compose-busy');
+      work.log.warn(`${message}; continuing without waiting any longer`);
+      return null;
+    },
+  );
+  const debris = (quiet?.debris ?? []).filter((container) => !shouldStayStopped(rollout, container));
   const leftovers = debris.filter(({ id }) => quiet?.leftovers.some((leftover) => leftover.id === id));
   await removeLeftoverContainers(work, leftovers);
   const seen =
     quiet === null || leftovers.length > 0 ? await listProjectContainers(work.engine, project) : quiet;
-  const own = seen.containers.filter((container) => isOfUpdatedService(changeover, container));
+  const own = seen.containers.filter((container) => isOfUpdatedService(rollout, container));
   const nameless = own.filter(
     (container) =>
       hasTemporaryName(container) &&
@@ -139,7 +136,7 @@ async function finishConcurrentCompose(
   const toStart = own.filter(
     (container) =>
       debris.some(({ id }) => id === container.id) ||
-      (isStoppedForReplacement(container, leftovers) && !shouldStayStopped(changeover, container)),
+      (isStoppedForReplacement(container, leftovers) && !shouldStayStopped(rollout, container)),
   );
   await startContainers(
     work,
@@ -151,14 +148,14 @@ async function finishConcurrentCompose(
 /**
  * For each updated service, returns the containers that must run, and the numbers of existing and required containers.
  */
-export function listWatchedServices(changeover: Rollout, now: readonly Container[]): WatchedService[] {
-  const ids = requiredContainerIdsOf(changeover, now);
-  const lasting = changeover.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
+export function listWatchedServices(rollout: Rollout, now: readonly Container[]): WatchedService[] {
+  const ids = requiredContainerIdsOf(rollout, now);
+  const lasting = rollout.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
   return lasting.map((moved) => {
-    const total = requiredContainerCountOf(changeover, moved);
+    const total = requiredContainerCountOf(rollout, moved);
     const all = now.filter((container) => serviceOf(container) === moved.name);
     const containers = all.filter(({ id }) => ids.get(moved.name)?.includes(id));
-    const running = serviceContainerRecordsOf(changeover, moved.name).filter((each) =>
+    const running = serviceContainerRecordsOf(rollout, moved.name).filter((each) =>
       shouldRunContainer(moved, each),
     );
     const needs = moved.added ? total : running.length;

@@ -44,8 +44,8 @@ export async function runReadyCommand(
   const beganAt = performance.now();
   const limit = Math.ceil(Math.min(Math.max((verifyBy - beganAt) / 1000, 10), 60));
   const run = (words: readonly string[], deadlineMs: number) => {
-    const asked = ['exec', id, ...words];
-    const waiting = runAttachedCommand(engine, asked, deadlineMs);
+    const requested = ['exec', id, ...words];
+    const waiting = runAttachedCommand(engine, requested, deadlineMs);
     return awaitWithHeartbeat(log, `waiting for the ready command in ${name}`, waiting);
   };
   log.info(`running the ready command in ${name}`);

@@ -21,7 +21,7 @@ export async function verifyReplacement(
   work: ReplacementContext,
   seen: ProjectContainers | null,
 ): Promise<void> {
-  const { log, options, journal, changeover } = work;
+  const { log, options, journal, changeover: rollout } = work;
   const verifyBy = performance.now() + options.limits.waitTimeoutMs;
   log.enterPhase('verify');
   await journal.tryWrite({ state: { at: 'verifying' } });
@@ -29,27 +29,27 @@ export async function verifyReplacement(
   if (await startInterruptedContainers(work, found))
     ({ reports, found } = await awaitUpdatedServices(work, options.app));
   const { containers } = found;
-  const others = findChangedContainers(changeover, containers);
+  const others = findChangedContainers(rollout, containers);
   if (others.length > 0) {
     log.warn(`another process replaced, added or removed ${others.join(', ')} during the update`);
   }
-  const wrong = containers.filter((container) => hasUnexpectedImage(changeover, container));
+  const wrong = containers.filter((container) => hasUnexpectedImage(rollout, container));
   if (wrong.length > 0) {
     throw new UpdateError(
       'broken',
       `not running the image that was pulled: ${wrong.map(({ name }) => name).join(', ')}`,
     );
   }
-  for (const { name, has, needs } of listWatchedServices(changeover, containers)) {
+  for (const { name, has, needs } of listWatchedServices(rollout, containers)) {
     if (has > needs)
       log.warn(`${name} has ${has} containers instead of ${needs}; another process added containers`);
   }
   const how = reports.map((each) => `${each.service} ${each.summary}`).join(', ');
-  log.info(`${how}; ${changeover.words.runs}`);
-  for (const warning of changeover.words.warnings) log.warn(warning);
-  const addresses = formatChangedAddressWarning(changeover, containers);
+  log.info(`${how}; ${rollout.words.runs}`);
+  for (const warning of rollout.words.warnings) log.warn(warning);
+  const addresses = formatChangedAddressWarning(rollout, containers);
   if (addresses) log.info(addresses);
-  if (changeover.ready) await runReadyCommand(work, changeover.ready, verifyBy);
+  if (rollout.ready) await runReadyCommand(work, rollout.ready, verifyBy);
 }
 
 /**

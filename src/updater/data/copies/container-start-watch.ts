@@ -43,8 +43,8 @@ export class ContainerStartWatch {
   #heard = new Map<string, StartedContainer>();
   #work = new AbortController();
 
-  private constructor(doors: DataContext, watched: Watched, dataRoot: string) {
-    this.#doors = doors;
+  private constructor(dataContext: DataContext, watched: Watched, dataRoot: string) {
+    this.#doors = dataContext;
     this.#watched = watched;
     const { name, directory } = watched.project;
     this.#around = {
@@ -55,12 +55,12 @@ export class ContainerStartWatch {
       dataRoot,
       options: new Map(),
     };
-    this.#end = watchContainerStarts(doors.engine, (id, attributes) => void this.#hear(id, attributes));
+    this.#end = watchContainerStarts(dataContext.engine, (id, attributes) => void this.#hear(id, attributes));
   }
 
-  static async open(doors: DataContext, watched: Watched): Promise<ContainerStartWatch> {
-    const info = await doors.engine.getInfo();
-    const watch = new ContainerStartWatch(doors, watched, String(info.DockerRootDir ?? ''));
+  static async open(dataContext: DataContext, watched: Watched): Promise<ContainerStartWatch> {
+    const info = await dataContext.engine.getInfo();
+    const watch = new ContainerStartWatch(dataContext, watched, String(info.DockerRootDir ?? ''));
     // Inspect all containers before services are stopped: there may be a hundred, and harmless ones can then be skipped
     // during the downtime.
     await watch.#look();

@@ -27,11 +27,14 @@ interface ServiceMounts {
 }
 
 /** The mounts of each service are adjacent in `mounts`, so grouping them does not change their order. */
-function groupMountsByService(place: RestorePointLocation, mounts: readonly SavedMount[]): ServiceMounts[] {
+function groupMountsByService(
+  location: RestorePointLocation,
+  mounts: readonly SavedMount[],
+): ServiceMounts[] {
   const services = [...Map.groupBy(mounts, ({ service }) => service)];
   return services.map(([service, own], at) => ({
     mounts: own,
-    folder: join(place.directory, `${at}-${service}`),
+    folder: join(location.directory, `${at}-${service}`),
   }));
 }
 
@@ -59,24 +62,28 @@ const canWriteData = (verb: HelperOperation): boolean =>
 const canWriteCopies = (verb: HelperOperation): boolean => verb === 'warm' || verb === 'cold';
 
 const runServiceHelper = <V extends HelperOperation>(
-  doors: DataContext,
+  dataContext: DataContext,
   share: ServiceMounts,
   call: Call<V>,
-): Promise<HelperResult<V>> => runHelperContainer<V>(doors, createHelperCall(share, call));
+): Promise<HelperResult<V>> => runHelperContainer<V>(dataContext, createHelperCall(share, call));
 
 /**
  * Creates the helper containers for a rollback ahead of time, while the disk has space for them. @throws UpdateError
  * no-space, engine-unavailable
  */
 export async function createRestoreHelperContainers(
-  doors: DataContext,
-  place: RestorePointLocation,
+  dataContext: DataContext,
+  location: RestorePointLocation,
   mounts: readonly SavedMount[],
 ): Promise<void> {
-  const holder = retainingContainerLabelOf(doors.project, place);
-  for (const share of groupMountsByService(place, mounts))
+  const holder = retainingContainerLabelOf(dataContext.project, location);
+  for (const share of groupMountsByService(location, mounts))
     for (const verb of ['look', 'hash', 'restore'] as const)
-      await createDataHelperContainer(doors, createHelperCall(share, { verb, code: 'save-failed' }), holder);
+      await createDataHelperContainer(
+        dataContext,
+        createHelperCall(share, { verb, code: 'save-failed' }),
+        holder,
+      );
 }
 
 function createHelperCall<V extends HelperOperation>(
@@ -111,13 +118,13 @@ function createHelperCall<V extends HelperOperation>(
  * @throws UpdateError save-failed
  */
 export async function copyMountsWhileRunning(
-  doors: DataContext,
-  place: RestorePointLocation,
+  dataContext: DataContext,
+  location: RestorePointLocation,
   mounts: readonly SavedMount[],
 ): Promise<void> {
-  const report = createProgressReporters(doors, mounts);
-  for (const share of groupMountsByService(place, mounts))
-    await copyServiceMounts(doors, share, { verb: 'warm', isIdle: true, onProgress: report(share) });
+  const report = createProgressReporters(dataContext, mounts);
+  for (const share of groupMountsByService(location, mounts))
+    await copyServiceMounts(dataContext, share, { verb: 'warm', isIdle: true, onProgress: report(share) });
 }
 
 /**
@@ -127,21 +134,23 @@ export async function copyMountsWhileRunning(
  * @throws UpdateError save-failed; the signal's reason
  */
 export async function copyMountsWhileStopped(
-  doors: DataContext,
-  place: RestorePointLocation,
+  dataContext: DataContext,
+  location: RestorePointLocation,
   mounts: readonly SavedMount[],
   { stopped, signal }: { stopped: Promise<unknown>; signal: AbortSignal },
 ): Promise<void> {
-  await requireVolumes(doors, mounts, 'save-failed');
+  await requireVolumes(dataContext, mounts, 'save-failed');
   const call = { verb: 'cold', stopped, signal } as const;
-  const copies = groupMountsByService(place, mounts).map((share) => copyServiceMounts(doors, share, call));
+  const copies = groupMountsByService(location, mounts).map((share) =>
+    copyServiceMounts(dataContext, share, call),
+  );
   // Wait for all copies even if one fails, so that no helper container is still running afterwards.
   await Promise.allSettled(copies);
   await Promise.all(copies);
 }
 
 async function copyServiceMounts(
-  doors: DataContext,
+  dataContext: DataContext,
   share: ServiceMounts,
   call: Omit<Call<'warm' | 'cold'>, 'code'>,
 ): Promise<void> {
@@ -149,7 +158,7 @@ async function copyServiceMounts(
     await mkdir(share.folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw new UpdateError('save-failed', error.message);
     });
-    await runServiceHelper(doors, share, { ...call, code: 'save-failed' });
+    await runServiceHelper(dataContext, share, { ...call, code: 'save-failed' });
   } catch (error) {
     // Report `save-failed` even if the helper container was killed. If the engine is unavailable, the next steps detect
     // it.
@@ -162,11 +171,11 @@ async function copyServiceMounts(
  * code
  */
 async function requireVolumes(
-  doors: DataContext,
+  dataContext: DataContext,
   mounts: readonly SavedMount[],
   code: ErrorCode,
 ): Promise<void> {
-  const [gone] = await findMissingVolumes(doors, mounts);
+  const [gone] = await findMissingVolumes(dataContext, mounts);
   if (gone) throw new UpdateError(code, `the volume of ${gone.where} has been removed`);
 }
 
@@ -181,15 +190,19 @@ export async function findMissingVolumes(
 
 /** Hashes each copy, in the order of the mounts. @throws UpdateError restore-point-unreadable */
 export async function hashCopies(
-  doors: DataContext,
-  place: RestorePointLocation,
+  dataContext: DataContext,
+  location: RestorePointLocation,
   mounts: readonly SavedMount[],
   how: Pick<Call, 'signal' | 'isIdle'> = {},
 ): Promise<string[]> {
   const hashes: string[] = [];
-  for (const share of groupMountsByService(place, mounts)) {
+  for (const share of groupMountsByService(location, mounts)) {
     hashes.push(
-      ...(await runServiceHelper(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how })),
+      ...(await runServiceHelper(dataContext, share, {
+        verb: 'hash',
+        code: 'restore-point-unreadable',
+        ...how,
+      })),
     );
   }
   return hashes;
@@ -200,19 +213,19 @@ export async function hashCopies(
  * restore-point-unreadable
  */
 export async function requireIntactCopies(
-  doors: DataContext,
-  place: RestorePointLocation,
+  dataContext: DataContext,
+  location: RestorePointLocation,
   point: RestorePointRecordData,
 ): Promise<void> {
-  const now = await hashCopies(doors, place, point.mounts);
+  const now = await hashCopies(dataContext, location, point.mounts);
   const changed = point.mounts.filter((_, at) => now[at] !== point.hashes?.[at]);
   if (changed.length === 0) return;
   const names = changed.map(({ where }) => where).join(', ');
   throw new UpdateError(
     'restore-point-damaged',
     changed.length > 1
-      ? `the copies of ${names} in ${place.directory} have changed since they were created: their hashes do not match`
-      : `the copy of ${names} in ${place.directory} has changed since it was created: its hash does not match`,
+      ? `the copies of ${names} in ${location.directory} have changed since they were created: their hashes do not match`
+      : `the copy of ${names} in ${location.directory} has changed since it was created: its hash does not match`,
   );
 }
 
@@ -221,14 +234,14 @@ export async function requireIntactCopies(
  * @throws UpdateError modified-since
  */
 async function inspectCurrentMounts(
-  doors: DataContext,
+  dataContext: DataContext,
   mounts: readonly SavedMount[],
 ): Promise<MountInspection[]> {
   const code = 'modified-since';
-  await requireVolumes(doors, mounts, code);
+  await requireVolumes(dataContext, mounts, code);
   const looks: MountInspection[] = [];
   for (const share of groupMountsByService({ directory: '/', isOutsideStateDirectory: false }, mounts))
-    looks.push(...(await runServiceHelper(doors, share, { verb: 'look', code })));
+    looks.push(...(await runServiceHelper(dataContext, share, { verb: 'look', code })));
   return looks;
 }
 
@@ -238,10 +251,10 @@ async function inspectCurrentMounts(
  * @throws UpdateError no-space, modified-since
  */
 export async function requireSpaceToRestore(
-  doors: DataContext,
+  dataContext: DataContext,
   { mounts }: RestorePointRecordData,
 ): Promise<void> {
-  const looks = await inspectCurrentMounts(doors, mounts);
+  const looks = await inspectCurrentMounts(dataContext, mounts);
   const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);
   for (const [, own] of disks) {
     const needed = own.reduce((sum, [at, now]) => sum + (mounts[at]?.bytes ?? 0) - now.bytes, 0);
@@ -269,16 +282,16 @@ export async function requireSpaceToRestore(
  * @throws UpdateError data-not-restored; the signal's reason
  */
 export async function restoreDataFromCopies(
-  doors: DataContext,
-  place: RestorePointLocation,
+  dataContext: DataContext,
+  location: RestorePointLocation,
   mounts: readonly SavedMount[],
   signal: AbortSignal,
 ): Promise<void> {
-  await requireVolumes(doors, mounts, 'data-not-restored');
-  const report = createProgressReporters(doors, mounts);
-  for (const share of groupMountsByService(place, mounts)) {
+  await requireVolumes(dataContext, mounts, 'data-not-restored');
+  const report = createProgressReporters(dataContext, mounts);
+  for (const share of groupMountsByService(location, mounts)) {
     const call = { verb: 'restore', code: 'data-not-restored', signal, onProgress: report(share) } as const;
-    const differences = await runServiceHelper(doors, share, call);
+    const differences = await runServiceHelper(dataContext, share, call);
     const at = differences.findIndex((lines) => lines.length > 0);
     const mount = share.mounts[at];
     if (mount === undefined) continue;

@@ -79,11 +79,18 @@ export async function estimateRestorePoint(
   declared: DataCoverage,
   facts: RestorePointEstimateInput,
 ): Promise<RestorePointEstimate> {
-  const { doors, mountContext: around, updated, containers, existingParent: above, last } = facts;
+  const {
+    doors: dataContext,
+    mountContext: around,
+    updated,
+    containers,
+    existingParent: above,
+    last,
+  } = facts;
   const chosen = chooseMountsToSave(containers, declared, around);
   const services = declared.covered.filter((service) => !updated.includes(service));
-  const seen = await inspectMountsByService(doors, chosen.mounts);
-  const probe = await runHelperContainer(doors, {
+  const seen = await inspectMountsByService(dataContext, chosen.mounts);
+  const probe = await runHelperContainer(dataContext, {
     verb: 'probe',
     code: 'data-unsupported',
     request: { mounts: [] },
@@ -96,8 +103,8 @@ export async function estimateRestorePoint(
     containers,
     around,
     (each) =>
-      each.imageId === doors.helperImageId ||
-      (isServiceContainer(each, doors.project) && stopped.includes(serviceOf(each))),
+      each.imageId === dataContext.helperImageId ||
+      (isServiceContainer(each, dataContext.project) && stopped.includes(serviceOf(each))),
   );
   const refusals = [
     ...chosen.refusals,
@@ -145,12 +152,12 @@ export async function estimateRestorePoint(
 
 /** Inspects the mounts of each service in a separate helper container. */
 async function inspectMountsByService(
-  doors: DataContext,
+  dataContext: DataContext,
   mounts: readonly UncheckedMount[],
 ): Promise<{ mount: UncheckedMount; look: MountInspection }[]> {
   const seen: { mount: UncheckedMount; look: MountInspection }[] = [];
   for (const [, own] of Map.groupBy(mounts, ({ service }) => service)) {
-    const looks = await runHelperContainer(doors, {
+    const looks = await runHelperContainer(dataContext, {
       verb: 'look',
       code: 'data-unsupported',
       request: {

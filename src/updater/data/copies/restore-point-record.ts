@@ -21,26 +21,26 @@ export class RestorePointRecord {
   #hashing: Promise<void> | null = null;
   #stop = new AbortController();
 
-  private constructor(place: RestorePointLocation, point: RestorePointRecordData) {
-    this.place = place;
+  private constructor(location: RestorePointLocation, point: RestorePointRecordData) {
+    this.place = location;
     this.#point = point;
   }
 
   /** Creates a record and writes it to the disk. @throws UpdateError save-failed */
   static async create(
-    place: RestorePointLocation,
+    location: RestorePointLocation,
     point: RestorePointRecordData,
   ): Promise<RestorePointRecord> {
-    return new RestorePointRecord(place, await writeRestorePointRecord(place, point));
+    return new RestorePointRecord(location, await writeRestorePointRecord(location, point));
   }
 
   /**
    * Opens an existing record; null if there is none. @throws UpdateError restore-point-damaged,
    * restore-point-unreadable, unexpected-file
    */
-  static async open(place: RestorePointLocation): Promise<RestorePointRecord | null> {
-    const point = await readRestorePointRecord(place);
-    return point && new RestorePointRecord(place, point);
+  static async open(location: RestorePointLocation): Promise<RestorePointRecord | null> {
+    const point = await readRestorePointRecord(location);
+    return point && new RestorePointRecord(location, point);
   }
 
   get point(): RestorePointRecordData {
@@ -57,26 +57,26 @@ export class RestorePointRecord {
   }
 
   /** Starts to hash the copies in the background. Further calls have no effect. */
-  startHashing(doors: DataContext): void {
-    this.#hashing ??= this.#compute(doors);
+  startHashing(dataContext: DataContext): void {
+    this.#hashing ??= this.#compute(dataContext);
   }
 
   /**
    * Waits until the record contains the hashes. Computes the hashes now if `startHashing` was not called or has failed.
    * @throws UpdateError
    */
-  async waitForHashes(doors: DataContext): Promise<void> {
+  async waitForHashes(dataContext: DataContext): Promise<void> {
     // If hashing failed in the background, for example because the engine was restarted, it is repeated below.
     await this.#hashing?.catch(() => {});
     if (this.#point.hashes !== null) return;
-    this.#hashing = this.#compute(doors);
+    this.#hashing = this.#compute(dataContext);
     await this.#hashing;
   }
 
-  #compute(doors: DataContext): Promise<void> {
+  #compute(dataContext: DataContext): Promise<void> {
     this.#stop = new AbortController();
     const { signal } = this.#stop;
-    const work = { ...doors, engine: doors.engine.uncancellable() };
+    const work = { ...dataContext, engine: dataContext.engine.uncancellable() };
     const hashing = hashCopies(work, this.place, this.#point.mounts, { signal, isIdle: true }).then(
       (hashes) => this.update({ hashes }),
     );
@@ -95,14 +95,14 @@ export class RestorePointRecord {
  * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
  */
 export async function findUsableRestorePoint(directory: string, project: RestorePointProject) {
-  for (const place of await findRestorePoints(directory, project)) {
-    const record = await RestorePointRecord.open(place);
+  for (const location of await findRestorePoints(directory, project)) {
+    const record = await RestorePointRecord.open(location);
     const { back, kind } = record?.point ?? {};
     if (
       record === null ||
       kind !== 'update' ||
       !isCompleteRestorePoint(record.point) ||
-      (await isUsedRestorePoint(place))
+      (await isUsedRestorePoint(location))
     )
       continue;
     if (back?.changeover) return { record, back, changeover: back.changeover };

@@ -62,12 +62,12 @@ const preparedLabel = 'svc-updater.prepared';
  * killed or removed; CancelledError; the signal's reason
  */
 export async function runHelperContainer<V extends HelperOperation>(
-  doors: DataContext,
+  dataContext: DataContext,
   call: HelperCall<V>,
 ): Promise<HelperResult<V>> {
-  const engine = call.signal === undefined ? doors.engine : doors.engine.until(call.signal);
-  const prepared = await findPreparedContainer(doors, call);
-  const id = prepared ?? (await createDataHelperContainer(doors, call));
+  const engine = call.signal === undefined ? dataContext.engine : dataContext.engine.until(call.signal);
+  const prepared = await findPreparedContainer(dataContext, call);
+  const id = prepared ?? (await createDataHelperContainer(dataContext, call));
   let isKept = false;
   try {
     const result = await startAndAwaitResult(engine, id, call);
@@ -77,7 +77,7 @@ export async function runHelperContainer<V extends HelperOperation>(
     call.signal?.throwIfAborted();
     throw toNoSpaceError(error);
   } finally {
-    const uncancelled = doors.engine.uncancellable();
+    const uncancelled = dataContext.engine.uncancellable();
     // Do not await this removal: the helper container changes no files, and an unreachable network share could delay
     // the removal forever.
     if (call.verb === 'tables') removeHelperContainer(uncancelled, id).catch(() => {});
@@ -87,11 +87,11 @@ export async function runHelperContainer<V extends HelperOperation>(
 }
 
 async function findPreparedContainer(
-  doors: DataContext,
+  dataContext: DataContext,
   call: HelperCall<HelperOperation>,
 ): Promise<string | null> {
-  if (!doors.hasLock) return null;
-  const { engine, helperImageId: toolsImage } = doors;
+  if (!dataContext.hasLock) return null;
+  const { engine, helperImageId: toolsImage } = dataContext;
   const label = [`${preparedLabel}=${definitionHashOf(toolsImage, definitionOf(call))}`];
   const found = await engine.listContainers({ label });
   // Ignore containers of compose projects, because a compose file can set any label on them.
@@ -136,14 +136,14 @@ export async function createDataHelperContainer(
 /** Returns a container definition in the format of the Engine API. */
 const definitionOf = ({
   verb,
-  request: asked,
+  request: requested,
   mounts,
   networkOf,
   hostConfig = {},
 }: HelperCall<HelperOperation>) => ({
   config: {
     Entrypoint: helperProgramCommand,
-    Cmd: [verb, JSON.stringify(asked)],
+    Cmd: [verb, JSON.stringify(requested)],
     User: '0:0',
     StopSignal: 'SIGKILL',
     OpenStdin: true,

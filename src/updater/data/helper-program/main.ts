@@ -363,11 +363,11 @@ function killAllAndExit(): void {
 const [verb = '', json = ''] = process.argv.slice(2);
 process.stdin.on('end', killAllAndExit).on('error', killAllAndExit).resume();
 try {
-  const asked = JSON.parse(json) as HelperRequest;
+  const requested = JSON.parse(json) as HelperRequest;
   // The kernel derives the disk priority from the CPU priority.
-  if (asked.isIdle) setPriority(19);
-  requireUnchangedMounts(asked);
-  const result = (await verbs[verb as HelperOperation](asked)) ?? null;
+  if (requested.isIdle) setPriority(19);
+  requireUnchangedMounts(requested);
+  const result = (await verbs[verb as HelperOperation](requested)) ?? null;
   printMessage({ result }, () => process.exit(0));
 } catch (error) {
   const { message, code, at } =

@@ -71,17 +71,17 @@ export function requireDataCoverage(facts: DataSelectionFacts): DataCoverage {
 
 /** The settings file takes precedence over labels, and labels take precedence over the product record. */
 export function evaluateDataSettings(facts: DataSelectionFacts): EvaluatedDataSettings {
-  const { model, containers, updated, dataSettings: said } = facts;
+  const { model, containers, updated, dataSettings: given } = facts;
   const services = Object.keys(model.services);
-  const keys = said.map(({ key }) => key);
+  const keys = given.map(({ key }) => key);
   const found = findExternalDatabases(updated, services, containers);
-  const accepted = said.flatMap(({ key, word }) => (word === 'none' ? [key.toLowerCase()] : []));
+  const accepted = given.flatMap(({ key, word }) => (word === 'none' ? [key.toLowerCase()] : []));
   const outside = found.map(({ host }) => host).filter((host) => accepted.includes(host));
   const reached = listInStartOrder(model, updated);
   const excluded: DataCoverage['excluded'][number][] = [];
   const [uncovered, inMemory] = [new Set<string>(), new Set<string>()];
   const undecided: UndecidedData[] = [];
-  const mistakes = said.flatMap((each) => findSettingMistake(each, facts, outside) ?? []);
+  const mistakes = given.flatMap((each) => findSettingMistake(each, facts, outside) ?? []);
   const covered = new Set<string>();
   for (const service of services) {
     const { image = '' } = model.services[service] ?? {};
@@ -89,7 +89,7 @@ export function evaluateDataSettings(facts: DataSelectionFacts): EvaluatedDataSe
     const hasContainers = containers.some((each) => serviceOf(each) === service);
     const mounts = mountsOf(service, facts);
     const saved = mounts.filter((mount) => isSavableMount(mount, facts.files));
-    const settingOf = (path: string) => said.find(({ key }) => key === `${service}:${path}`)?.word;
+    const settingOf = (path: string) => given.find(({ key }) => key === `${service}:${path}`)?.word;
     const without = new Set(
       mounts.flatMap(({ destination: path }) => (settingOf(path) === 'none' ? [path] : [])),
     );
@@ -151,7 +151,7 @@ export function evaluateDataSettings(facts: DataSelectionFacts): EvaluatedDataSe
   return {
     covered: listInStartOrder(model, services).filter((service) => covered.has(service)),
     ...{ excluded, uncovered: [...uncovered], inMemory: [...inMemory], outside },
-    ...{ undecided, line: dataSettingsLineOf(said, undecided), mistakes },
+    ...{ undecided, line: dataSettingsLineOf(given, undecided), mistakes },
   };
 }
 
@@ -216,9 +216,9 @@ function sharedHostDirectoryOf(
  */
 function findDataSetting(
   service: string,
-  { model, dataSettings: said, product }: DataSelectionFacts,
+  { model, dataSettings: given, product }: DataSelectionFacts,
 ): { word: string | null; where: string } {
-  const inFile = said.find(({ key }) => key === service);
+  const inFile = given.find(({ key }) => key === service);
   if (inFile !== undefined) return inFile;
   const label = dataLabelOf(product);
   const written = model.services[service]?.labels?.[label];
@@ -230,9 +230,9 @@ function findDataSetting(
 const mountsOf = (service: string, { containers }: DataSelectionFacts): Mount[] =>
   containers.filter((each) => serviceOf(each) === service).flatMap(({ mounts }) => mounts);
 
-function dataSettingsLineOf(said: readonly DataChoice[], undecided: readonly UndecidedData[]): string {
+function dataSettingsLineOf(given: readonly DataChoice[], undecided: readonly UndecidedData[]): string {
   const entries = [
-    ...said.map(({ key, word }) => [key, word]),
+    ...given.map(({ key, word }) => [key, word]),
     ...undecided.map(({ key, proposal }) => [key, proposal]),
   ];
   const quoted = (key = '') => (/^[\w.-]+(?::\/[\w./-]*)?$/.test(key) ? key : JSON.stringify(key));

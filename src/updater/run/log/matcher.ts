@@ -36,7 +36,7 @@ export function createTextMatcher(texts: Iterable<string>): TextMatcher {
   /**
    * For each node, the node of the longest text that the characters of the first node begin with; 0 if there is none.
    */
-  const ending = new Int32Array(size);
+  const outcome = new Int32Array(size);
   let nodes = 1;
 
   const keyOf = (node: number, text: string, at: number): number => node * 65_536 + text.charCodeAt(at);
@@ -61,13 +61,13 @@ export function createTextMatcher(texts: Iterable<string>): TextMatcher {
       depth[child] = length;
       next.set(key, child);
       one.node = child;
-      if (at === 0) ending[child] = child;
+      if (at === 0) outcome[child] = child;
     }
-    for (const { node } of growing) ending[node] ||= ending[otherwise[node] as number] as number;
+    for (const { node } of growing) outcome[node] ||= outcome[otherwise[node] as number] as number;
   }
 
   function* lengthsOf(longest: number): Generator<number> {
-    for (let node = longest; node !== 0; node = ending[otherwise[node] as number] as number)
+    for (let node = longest; node !== 0; node = outcome[otherwise[node] as number] as number)
       yield depth[node] as number;
   }
 
@@ -79,7 +79,7 @@ export function createTextMatcher(texts: Iterable<string>): TextMatcher {
       let node = reached[after(start)] as number;
       for (let last = characters.length - 1; last >= 0; last -= 1) node = step(node, characters, last);
       reached[start] = node;
-      const longest = ending[node] as number;
+      const longest = outcome[node] as number;
       if (longest !== 0) matches.push({ start, lengths: { [Symbol.iterator]: () => lengthsOf(longest) } });
     }
     return matches;

@@ -126,9 +126,9 @@ export function maskOutcome(log: Log, { outcome, exitCode, message, fields = {} 
 }
 
 export function logFailure(error: unknown, log: Log, facts: OutcomeFacts, cancelledBy?: number): RunOutcome {
-  const { lines, ...ending } = createFailedOutcome(error, facts, log, cancelledBy);
+  const { lines, ...outcome } = createFailedOutcome(error, facts, log, cancelledBy);
   for (const line of lines) log.error(line);
-  return maskOutcome(log, logLastLine(ending, log));
+  return maskOutcome(log, logLastLine(outcome, log));
 }
 
 export function logSuccess(

@@ -26,7 +26,7 @@ export async function addSettingsFromFile(
   if (file === null) return line;
   const settings = parseSettingsFile(file);
   const words = [...settings].map(
-    ([flag, said]) => `${settingsKeyOf(flag)} ${said.map(formatSettingValue(flag)).join(', ')}`,
+    ([flag, given]) => `${settingsKeyOf(flag)} ${given.map(formatSettingValue(flag)).join(', ')}`,
   );
   if (words.length > 0) log.info(`${settingsFileName}: ${words.join('; ')}`);
   const values = addMissingSettings(line, settings);
@@ -78,9 +78,9 @@ export function parseSettingsFile(file: TextFile): OptionValues {
     if (setting === undefined)
       mistakes.push(`${at(key)}: unknown key "${name}"; known keys are ${[...known.keys()].join(', ')}`);
     else {
-      const said = settingReaders[setting.form](value, { name, where, at, follow });
-      if (typeof said === 'string') mistakes.push(`${where} ${said}`);
-      else if (said.length > 0) values.set(setting.name, said);
+      const given = settingReaders[setting.form](value, { name, where, at, follow });
+      if (typeof given === 'string') mistakes.push(`${where} ${given}`);
+      else if (given.length > 0) values.set(setting.name, given);
     }
   }
   if (mistakes.length > 0) throw createInvalidSettingsError(mistakes);
@@ -95,7 +95,7 @@ interface Place {
 }
 
 /** Each reader returns the values, or the end of an error message, such as `must be a single value`. */
-const settingReaders: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
+const settingReaders: Record<SettingForm, (node: unknown, location: Place) => GivenValue[] | string> = {
   value: (node, { where }) => {
     const value = textOf(node);
     return value ? [{ value, where }] : 'must be a single value';

@@ -56,8 +56,8 @@ export class Journal {
   /** Whether the container snapshots were read from the disk. If so, another user may have written them. */
   readonly isInherited: boolean;
 
-  constructor(place: Pick<Lock, 'state' | 'restore'>, data: JournalData, fs: FileSystem = diskFileSystem) {
-    this.#place = place;
+  constructor(location: Pick<Lock, 'state' | 'restore'>, data: JournalData, fs: FileSystem = diskFileSystem) {
+    this.#place = location;
     this.#data = data;
     this.isInherited = data.blueprints.length > 0;
     this.#fs = fs;
@@ -110,28 +110,28 @@ export class Journal {
     return { ...this.#data, ...changes };
   }
 
-  async end(ending: RunOutcome): Promise<void> {
-    await this.write(this.#changesOfEnd(ending));
+  async end(outcome: RunOutcome): Promise<void> {
+    await this.write(this.#changesOfEnd(outcome));
   }
 
   /** Writes synchronously, because nothing else may happen before the process exits after a crash. */
-  endSynchronously(ending: RunOutcome): void {
+  endSynchronously(outcome: RunOutcome): void {
     const path = join(this.#place.state, journalFileName);
     // The usual temporary name may be in use by an unfinished write of the run.
     const temporary = `${path}.crashed`;
     rmSync(temporary, { force: true });
-    writeFileSync(temporary, textOf(this.#changed(this.#changesOfEnd(ending))), {
+    writeFileSync(temporary, textOf(this.#changed(this.#changesOfEnd(outcome))), {
       ...{ mode: 0o600, flag: 'wx', flush: true },
     });
     renameSync(temporary, path);
   }
 
   /** Container snapshots contain secrets, so they are only retained if a later run may need them for a rollback. */
-  #changesOfEnd(ending: RunOutcome): Partial<JournalData> {
+  #changesOfEnd(outcome: RunOutcome): Partial<JournalData> {
     const { state: before, started } = this.#data;
-    const state = endedStateOf(before, ending);
+    const state = endedStateOf(before, outcome);
     // If the new version has started and its data is not being restored, the run will not be rolled back.
-    const isForward = started && rollbackOf(before) === null && ending.outcome !== 'crashed';
+    const isForward = started && rollbackOf(before) === null && outcome.outcome !== 'crashed';
     return { ...((unfinishedStateOf(state) === null || isForward) && { blueprints: [] }), state };
   }
 
@@ -169,18 +169,18 @@ export const hasMixedVersions = ({ state }: Pick<JournalData, 'state'>): boolean
   (runOutcomeOf(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
 
 export function formatUnfinishedRunMessage(data: JournalData): string {
-  const { run, target, state, changeover, point } = data;
+  const { run, target, state, changeover: rollout, point } = data;
   const phase = loggedPhaseOf(state);
   const what = `the update ${target === null ? '' : `to ${target} `}started at ${formatRunTime(run)}`;
   if (rollbackOf(state) !== null) return `${what} was interrupted while it was being rolled back`;
   if (state.at === 'ended') return `${what} did not succeed (${state.ending.outcome})`;
   if (isBeforeReplacing(state)) {
-    const services = [...(changeover?.moved ?? []).map(({ name }) => name), ...(point?.services ?? [])];
+    const services = [...(rollout?.moved ?? []).map(({ name }) => name), ...(point?.services ?? [])];
     const stopped = services.length > 0 ? `; ${joinWithAnd(services)} may be stopped` : '';
     return `${what} was interrupted during the ${phase} phase${stopped}`;
   }
-  if (changeover !== null) {
-    const names = changeover.moved.filter(({ follows }) => !follows).map(({ name }) => name);
+  if (rollout !== null) {
+    const names = rollout.moved.filter(({ follows }) => !follows).map(({ name }) => name);
     return `${what} was interrupted during the ${phase} phase; ${joinWithAnd(names)} may have been only partly replaced`;
   }
   return `${what} was interrupted during the ${phase} phase`;
@@ -251,8 +251,12 @@ export const restorePointFactsOf = ({ point, state }: JournalData): Partial<Outc
     : {};
 
 /** True if the app had containers before the run, but none of them had to run. */
-export function isAppStoppedBeforeRun({ changeover, containers, services: [app] }: JournalData): boolean {
-  const own = (changeover?.containers ?? containers).filter(({ service }) => service === app);
+export function isAppStoppedBeforeRun({
+  changeover: rollout,
+  containers,
+  services: [app],
+}: JournalData): boolean {
+  const own = (rollout?.containers ?? containers).filter(({ service }) => service === app);
   return own.length > 0 && own.every(({ runs }) => !runs);
 }
 

@@ -41,8 +41,12 @@ export type LockHolder = z.infer<typeof holderSchema>;
  * @param directory - compose directory, as a path inside the container
  * @throws UpdateError update-running, rights-lost, read-only, unexpected-file, not-a-file, write-failed
  */
-export async function takeLock(doors: LockDependencies, own: Container, directory: string): Promise<Lock> {
-  const { engine, log } = doors;
+export async function takeLock(
+  dataContext: LockDependencies,
+  own: Container,
+  directory: string,
+): Promise<Lock> {
+  const { engine, log } = dataContext;
   const state = await openStateDirectory(directory);
   const lock = join(state, 'lock');
   const mine = join(state, `lock.${own.id.slice(0, 12)}`);
@@ -57,7 +61,7 @@ export async function takeLock(doors: LockDependencies, own: Container, director
     await writeFile(mine, text, { mode: 0o600, flag: 'wx' }).catch(failed);
     await chownLikeParentDirectory(mine);
     for (let attempt = 0; attempt < 10; attempt++) {
-      const taken = await createLock(lock, mine, text, doors.link).catch(failed);
+      const taken = await createLock(lock, mine, text, dataContext.link).catch(failed);
       if (taken) {
         const release = async () => {
           if ((await readFile(lock, 'utf8').catch(() => null)) === text) await rm(lock, { force: true });
@@ -77,7 +81,7 @@ export async function takeLock(doors: LockDependencies, own: Container, director
           );
         return { state, takenOver, restore, release };
       }
-      takenOver = (await removeStaleLock(doors, lock, own)) || takenOver;
+      takenOver = (await removeStaleLock(dataContext, lock, own)) || takenOver;
     }
   } finally {
     await rm(mine, { force: true });

@@ -38,7 +38,7 @@ export function containerRecordOf(
   const { id, name, imageId, imageManifest, imageReference: reference, startedAt } = container;
   const down = !isUp(container);
   const runs = !down || wasInterrupted(container);
-  const place = { service: serviceOf(container), number: containerNumberOf(container) };
+  const location = { service: serviceOf(container), number: containerNumberOf(container) };
   // A paused container does not respond, so it is restored as paused, and no run waits until it is healthy.
   const isCrashing =
     mayBeCrashing(container) &&
@@ -51,24 +51,24 @@ export function containerRecordOf(
   const image = { imageId, ...(imageManifest !== null && { imageManifest }) };
   const { failureText: failing } = container.healthCheck;
   const failed = container.health === 'unhealthy' && failing !== null && { failing };
-  return { id, name, ...place, ...image, reference, startedAt, runs, down, well, ...failed };
+  return { id, name, ...location, ...image, reference, startedAt, runs, down, well, ...failed };
 }
 
 export const isPreviousContainer = ({ containers }: Rollout, { id }: Container): boolean =>
   containers.some((record) => record.id === id);
 
-export const serviceContainerRecordsOf = (changeover: Rollout | null, name: string): ContainerRecord[] =>
-  (changeover?.containers ?? []).filter((record) => record.service === name);
+export const serviceContainerRecordsOf = (rollout: Rollout | null, name: string): ContainerRecord[] =>
+  (rollout?.containers ?? []).filter((record) => record.service === name);
 
 /**
  * True if the container did not exist before the update, and no previous container of its service has the same image.
  */
-export function isNewContainer(changeover: Rollout, container: Container): boolean {
-  if (isPreviousContainer(changeover, container)) return false;
+export function isNewContainer(rollout: Rollout, container: Container): boolean {
+  if (isPreviousContainer(rollout, container)) return false;
   const name = serviceOf(container);
   return (
-    changeover.moved.some((moved) => moved.name === name && !moved.added?.isSeparate) &&
-    !serviceContainerRecordsOf(changeover, name).some((record) => hasSameImage(record, container))
+    rollout.moved.some((moved) => moved.name === name && !moved.added?.isSeparate) &&
+    !serviceContainerRecordsOf(rollout, name).some((record) => hasSameImage(record, container))
   );
 }
 
@@ -81,22 +81,19 @@ export const isTargetReached = ({ moved }: Rollout, now: readonly Container[]): 
   );
 
 /** Once a container of the new version has run, a rollback requires the restore point. */
-export const hasNewVersionStarted = (changeover: Rollout, now: readonly Container[]): boolean =>
+export const hasNewVersionStarted = (rollout: Rollout, now: readonly Container[]): boolean =>
   now.some(
     (container) =>
-      hasStarted(container) &&
-      (isNewContainer(changeover, container) || hasMigrationRun(changeover, container)),
+      hasStarted(container) && (isNewContainer(rollout, container) || hasMigrationRun(rollout, container)),
   );
 
 /**
  * Checks whether a migration has been started since the update was planned. Its container may be an old one, because
  * `up` starts an existing container that already has the correct image.
  */
-const hasMigrationRun = (changeover: Rollout, container: Container): boolean =>
-  changeover.moved.some(({ name, runsOnce }) => runsOnce && name === serviceOf(container)) &&
-  !changeover.containers.some(
-    ({ id, startedAt }) => id === container.id && startedAt === container.startedAt,
-  );
+const hasMigrationRun = (rollout: Rollout, container: Container): boolean =>
+  rollout.moved.some(({ name, runsOnce }) => runsOnce && name === serviceOf(container)) &&
+  !rollout.containers.some(({ id, startedAt }) => id === container.id && startedAt === container.startedAt);
 
 /**
  * True for each replica of the app, and for each replica of any other service if the replica was running before the
@@ -115,9 +112,9 @@ export const replacedContainerRecordOf = (
   );
 
 /** True if a new container must be created but not started, because the container that it replaces was not running. */
-export function shouldStayStopped(changeover: Rollout, container: Container): boolean {
-  const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
-  const record = replacedContainerRecordOf(changeover, container);
+export function shouldStayStopped(rollout: Rollout, container: Container): boolean {
+  const moved = rollout.moved.find(({ name }) => name === serviceOf(container));
+  const record = replacedContainerRecordOf(rollout, container);
   return (
     moved !== undefined &&
     (moved.runsOnce === true || (record !== undefined && !shouldRunContainer(moved, record)))
@@ -125,18 +122,18 @@ export function shouldStayStopped(changeover: Rollout, container: Container): bo
 }
 
 export function isServiceUpdated(
-  changeover: Rollout,
+  rollout: Rollout,
   moved: UpdatedService,
   now: readonly Container[],
 ): boolean {
   const own = now.filter((container) => serviceOf(container) === moved.name);
   return (
-    own.length === requiredContainerCountOf(changeover, moved) &&
+    own.length === requiredContainerCountOf(rollout, moved) &&
     own.every((container) => {
       if (moved.image !== null && !isContainerOfImage(container, moved.image)) return false;
-      if (moved.runsOnce) return hasMigrationRun(changeover, container) && hasSucceeded(container);
+      if (moved.runsOnce) return hasMigrationRun(rollout, container) && hasSucceeded(container);
       if (moved.added) return hasStarted(container) && !hasTemporaryName(container);
-      const record = replacedContainerRecordOf(changeover, container);
+      const record = replacedContainerRecordOf(rollout, container);
       if (!record || record.id === container.id || hasTemporaryName(container)) return false;
       return shouldRunContainer(moved, record) ? hasStarted(container) : !isUp(container);
     })
@@ -148,24 +145,19 @@ export function isServiceUpdated(
  * because a clean-up may have removed the exited container.
  */
 export const requiredContainerCountOf = (
-  changeover: Rollout,
+  rollout: Rollout,
   { name, runsOnce, added, isRemoved }: UpdatedService,
 ): number =>
-  isRemoved
-    ? 0
-    : serviceContainerRecordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0));
+  isRemoved ? 0 : serviceContainerRecordsOf(rollout, name).length || (added?.replicas ?? (runsOnce ? 1 : 0));
 
 /** Ids of the current containers that must run, keyed by service. */
-export function requiredContainerIdsOf(
-  changeover: Rollout,
-  now: readonly Container[],
-): Map<string, string[]> {
+export function requiredContainerIdsOf(rollout: Rollout, now: readonly Container[]): Map<string, string[]> {
   return new Map(
-    changeover.moved.flatMap((moved) => {
+    rollout.moved.flatMap((moved) => {
       const ids = now
         .filter((container) => serviceOf(container) === moved.name)
         .filter((container) =>
-          shouldRunContainer(moved, replacedContainerRecordOf(changeover, container) ?? { runs: true }),
+          shouldRunContainer(moved, replacedContainerRecordOf(rollout, container) ?? { runs: true }),
         )
         .map(({ id }) => id);
       return ids.length > 0 ? [[moved.name, ids] as const] : [];

@@ -54,9 +54,9 @@ export function requireTransition(from: StoredRunState, to: StoredRunState): voi
 }
 
 /** Steps are only left to a later run if the outcome is `crashed` or `broken`. */
-export const endedStateOf = (state: StoredRunState, ending: RunOutcome): StoredRunState => {
-  const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
-  return { at: 'ended', ending, left: isOver ? null : unfinishedStateOf(state) };
+export const endedStateOf = (state: StoredRunState, outcome: RunOutcome): StoredRunState => {
+  const isOver = outcome.outcome !== 'crashed' && outcome.outcome !== 'broken';
+  return { at: 'ended', ending: outcome, left: isOver ? null : unfinishedStateOf(state) };
 };
 
 /**

@@ -47,8 +47,8 @@ export async function inspectStack(given: InitialRunContext): Promise<InspectedS
   const facts = requireEngine(engine);
   const programs = await requireCompatiblePrograms(engine, facts);
   const { version: engineVersion } = await facts;
-  const place = await readSwarmManagerInfo(engine);
-  if (place === null) {
+  const location = await readSwarmManagerInfo(engine);
+  if (location === null) {
     const message = 'this engine is not a Swarm manager, or access to the Swarm API is denied';
     throw new UpdateError('not-manager', message);
   }
@@ -68,13 +68,13 @@ export async function inspectStack(given: InitialRunContext): Promise<InspectedS
     `${options.product.name}-updater ${updaterVersion}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; stack ${chosen.name}${directory === null ? '' : ` of ${directory}`}`,
     { engine: engineVersion, cli, compose, stack: chosen.name, directory },
   );
-  const here = nodes.find(({ id }) => id === place.nodeId)?.name ?? place.nodeId;
+  const here = nodes.find(({ id }) => id === location.nodeId)?.name ?? location.nodeId;
   log.info(
     `services to update: ${joinWithAnd(moved.map((each) => shortServiceNameOf(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(formatNode).join(', ')}; running on ${here}`,
   );
   const holder = own.labels[swarmLabels.serviceId] ?? own.id;
-  const who = { holder, container: own.id, node: place.nodeId };
-  return { context, chosen, tasks, nodes, place, own, paths, directory, who };
+  const who = { holder, container: own.id, node: location.nodeId };
+  return { context, chosen, tasks, nodes, place: location, own, paths, directory, who };
 }
 
 export function requireSupportedStackOptions({ options, log }: RunContext): void {

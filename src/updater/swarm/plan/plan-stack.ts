@@ -41,16 +41,16 @@ export interface StackUpdatePlan extends ReleasePlan {
 
 /**
  * Runs the `plan` phase, which queries registries and reads files, but changes nothing.
- * @param earlier - record of the previous run
+ * @param previous - record of the previous run
  */
 export async function planStackUpdate(
   { context, chosen, tasks, nodes, directory }: Omit<InspectedStack, 'place' | 'own' | 'paths' | 'who'>,
-  earlier: FoundStackRecord | null,
+  previous: FoundStackRecord | null,
   { plan, inherits }: { plan: ReleasePlan; inherits: SpecInheritance },
 ): Promise<StackUpdatePlan> {
-  requireNoOlderVersion(plan, earlier, chosen);
+  requireNoOlderVersion(plan, previous, chosen);
   const recalls = await readRecalls(context);
-  const before = inherits === 'nothing' ? [] : (earlier?.data.moves ?? []);
+  const before = inherits === 'nothing' ? [] : (previous?.data.moves ?? []);
   const left = before.flatMap((move) => [move.label, stackFileImageOf({ spec: move.before })]);
   const read = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
   const published = new Map<string, PublishedImage>();
@@ -114,12 +114,12 @@ export async function planStackUpdate(
  */
 function requireNoOlderVersion(
   { installation: { runningVersion: running }, from }: ReleasePlan,
-  earlier: FoundStackRecord | null,
+  previous: FoundStackRecord | null,
   { name: stack, app }: ChosenStack,
 ): void {
   // A stack that was removed and deployed again has new service ids and is not checked.
-  if (earlier?.data.moves[0]?.id !== app.id) return;
-  const { labels, data } = earlier;
+  if (previous?.data.moves[0]?.id !== app.id) return;
+  const { labels, data } = previous;
   if (!running || (runOutcomeOf(labels.state)?.outcome !== 'updated' && !labels.started)) return;
   const tag = imageTagOf(data.moves[0]?.image ?? '');
   if (!isNumberedTag(tag) || compareSharedVersionNumbers(running, tag.version) >= 0) return;

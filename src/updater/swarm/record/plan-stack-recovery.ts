@@ -41,12 +41,12 @@ export type SpecInheritance = 'nothing' | 'wanted' | 'halfway';
  * @param services - current services of the stack
  */
 export function planStackRecovery(
-  earlier: FoundStackRecord | null,
+  previous: FoundStackRecord | null,
   { holder, services }: { holder: string; services: readonly SwarmService[] },
   options: UpdateOptions,
 ): StackRecoveryStep {
-  if (earlier === null) return { kind: 'none' };
-  const { data, labels } = earlier;
+  if (previous === null) return { kind: 'none' };
+  const { data, labels } = previous;
   const { started } = labels;
   const ending = runOutcomeOf(labels.state);
   const outcome = ending?.outcome;

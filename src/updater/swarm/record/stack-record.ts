@@ -236,8 +236,8 @@ export class StackRecord {
     return next;
   }
 
-  recordOutcome(ending: RunOutcome): Promise<void> {
-    return this.update({ state: endedStateOf(this.state, ending) });
+  recordOutcome(outcome: RunOutcome): Promise<void> {
+    return this.update({ state: endedStateOf(this.state, outcome) });
   }
 
   async #write(change: Partial<RecordLabels>): Promise<void> {

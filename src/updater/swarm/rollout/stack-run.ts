@@ -81,7 +81,10 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   constructor(
     stack: StackToUpdate,
     record: StackRecord,
-    { earlier = null, planned = null }: { earlier?: StoredRunState | null; planned?: StackUpdatePlan | null },
+    {
+      earlier: previous = null,
+      planned = null,
+    }: { earlier?: StoredRunState | null; planned?: StackUpdatePlan | null },
   ) {
     this.record = record;
     this.isReplacing = record.state.at !== 'pulling';
@@ -89,7 +92,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     this.#engine = stack.context.engine.uncancellable();
     this.#log = stack.context.log;
     this.#planned = planned;
-    this.#watch = new StackWatch(stack, record, earlier);
+    this.#watch = new StackWatch(stack, record, previous);
   }
 
   async inspect(): Promise<StackRunView> {

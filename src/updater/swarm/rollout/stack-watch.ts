@@ -83,13 +83,13 @@ export class StackWatch {
   #hasBeenWell = false;
 
   /**
-   * @param earlier - state in which the resumed run was killed; null for a new run. A resumed run knows only the tasks
+   * @param previous - state in which the resumed run was killed; null for a new run. A resumed run knows only the tasks
    * that Swarm still retains.
    */
-  constructor(stack: WatchedStack, record: StackRecord, earlier: StoredRunState | null) {
+  constructor(stack: WatchedStack, record: StackRecord, previous: StoredRunState | null) {
     this.#stack = stack;
     this.#record = record;
-    this.#earlier = earlier;
+    this.#earlier = previous;
     const { moves, tasks } = record.data;
     this.followed = moves.map((move) => ({
       move,

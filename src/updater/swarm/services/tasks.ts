@@ -40,8 +40,8 @@ export interface TaskObservations {
   steady: { ids: string; since: number } | null;
 }
 
-export const createTaskObservations = (earlier: Iterable<string>, started = false): TaskObservations => ({
-  earlier: new Set(earlier),
+export const createTaskObservations = (previous: Iterable<string>, started = false): TaskObservations => ({
+  earlier: new Set(previous),
   states: new Map(),
   failed: new Map(),
   // Placeholder for a new task whose start the killed run recorded.

@@ -64,7 +64,7 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   const known = isGone
     ? [await projectOf(own, paths, options)]
     : groupContainersByProject(told ? [told] : composed);
-  const place = await locateProject(
+  const location = await locateProject(
     known,
     paths,
     options,
@@ -73,15 +73,15 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
     throw await explainMissingProject(engine, error);
   });
   const { cli, compose } = programs;
-  const { name: project, directory } = place;
+  const { name: project, directory } = location;
   log.info(
     `${options.product.name}-updater ${updaterVersion}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; project ${project} in ${directory}`,
     { engine: engineVersion, cli, compose, project, directory },
   );
-  if (!paths.isWritable(place.mountedAt)) {
+  if (!paths.isWritable(location.mountedAt)) {
     throw new UpdateError('read-only', `the compose directory ${directory} is mounted read-only`);
   }
-  return { own, paths, location: place, platform, composed, specifiedContainer: told };
+  return { own, paths, location: location, platform, composed, specifiedContainer: told };
 }
 
 /**
@@ -92,7 +92,7 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
  */
 export function requireNoUnrelatedContainers(
   containers: readonly Container[],
-  { own, location: place, specifiedContainer: told }: FoundInstance,
+  { own, location, specifiedContainer: told }: FoundInstance,
   { app, container }: { app: string; container: string | null },
   journal: JournalData | null,
 ): void {
@@ -103,8 +103,8 @@ export function requireNoUnrelatedContainers(
     journal !== null && (isRunUnfinished(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
   const foreign = findUnrelatedContainers(containers, {
-    project: place.name,
-    directory: place.directory,
+    project: location.name,
+    directory: location.directory,
     app,
     knownOrigins: new Set([
       ...(told === null ? [] : [composeOriginOf(told)]),

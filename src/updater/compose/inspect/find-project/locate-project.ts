@@ -38,8 +38,8 @@ export async function locateProject(
   const projects = withHalfReplaced(known, pending.map(journaledProjectOf));
   const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
   if (options.project) return byName(search, options.project);
-  const place = byDirectory(search);
-  if (!(place instanceof UpdateError)) return place;
+  const location = byDirectory(search);
+  if (!(location instanceof UpdateError)) return location;
   // No mounted path matches a project, so the next candidates are projects that contain the app and whose labeled path
   // is not mounted.
   const unseen = projects.filter(
@@ -49,7 +49,7 @@ export async function locateProject(
   for (const { directory } of unseen) {
     if (await addProjectDirectoryAlias(directory, paths, look)) found.push(directory);
   }
-  const again = found.length > 0 ? byDirectory(search, found) : place;
+  const again = found.length > 0 ? byDirectory(search, found) : location;
   if (!(again instanceof UpdateError)) return again;
   const [only, ...others] = unseen;
   const hidden = only && others.length === 0 ? await findMountAdvice(only.directory, look) : null;

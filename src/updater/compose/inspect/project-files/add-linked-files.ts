@@ -20,7 +20,7 @@ export async function addLinkedFiles(
   read: (linked: ReferencedFile) => Promise<TextFile | null>,
   learn: (part: ProjectFiles) => Promise<void> = async () => {},
 ): Promise<ProjectFiles> {
-  const asked = new Set(listProjectFiles(files).map(({ path }) => path));
+  const requested = new Set(listProjectFiles(files).map(({ path }) => path));
   let linkedFiles: readonly TextFile[] = files.linkedFiles ?? [];
   let linkedEnvFiles: readonly TextFile[] = files.linkedEnvFiles ?? [];
   const readOne = async (link: ReferencedFile) => {
@@ -32,14 +32,14 @@ export async function addLinkedFiles(
   };
   for (;;) {
     const { composeFiles, envFiles } = resolveIncludeTree({ ...files, linkedFiles, linkedEnvFiles });
-    const known = asked.size;
+    const known = requested.size;
     const readNew = async (found: readonly ReferencedFile[]) => {
-      const fresh = found.filter(({ path }) => !asked.has(path));
-      for (const { path } of fresh) asked.add(path);
+      const fresh = found.filter(({ path }) => !requested.has(path));
+      for (const { path } of fresh) requested.add(path);
       return (await Promise.all(fresh.map(readOne))).filter((file) => file !== null);
     };
     linkedFiles = [...linkedFiles, ...(await readNew(composeFiles))];
     linkedEnvFiles = [...linkedEnvFiles, ...(await readNew(envFiles))];
-    if (asked.size === known) return { ...files, linkedFiles, linkedEnvFiles };
+    if (requested.size === known) return { ...files, linkedFiles, linkedEnvFiles };
   }
 }

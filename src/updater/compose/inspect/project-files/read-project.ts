@@ -44,7 +44,7 @@ export async function readProject(
   const learn = (files: ProjectFiles) => maskFileSecrets(log, files, (path) => paths.fromHost(path));
   // Compose runs while the files are read. A mistake found in the files takes precedence over the error that it causes
   // in compose.
-  const asked = deferRejection(compose.config());
+  const requested = deferRejection(compose.config());
   const own = await readFiles(project);
   // The errors of the parser and of compose may quote values from the files, so the values are masked first.
   await learn(own);
@@ -52,7 +52,7 @@ export async function readProject(
   const files = await readMountedLinks(own, paths, learn);
   await learn(files);
   const checkEnv = (known: ComposeModel | null) => checkEnvFiles(files, known, services, paths);
-  const model = await asked.catch((error) => {
+  const model = await requested.catch((error) => {
     // The mount check comes first, because compose would only report that an unmounted file does not exist.
     checkEnv(null);
     throw error;

@@ -21,14 +21,14 @@ export function chooseServices(
     return { name, containers: own, running: own.length - stopped.length, stopped };
   };
   const app = factsOf(names.app);
-  const asked = names.workers.map(factsOf);
-  const workers = asked.filter((worker) => worker.containers.length > 0);
+  const requested = names.workers.map(factsOf);
+  const workers = requested.filter((worker) => worker.containers.length > 0);
   const moved = [app, ...workers];
   const followers = findFollowers(
     containers,
     moved.map(({ name }) => name),
   ).map(factsOf);
-  return { app, asked, workers, followers, replaced: [...moved, ...followers] };
+  return { app, asked: requested, workers, followers, replaced: [...moved, ...followers] };
 }
 
 /**

@@ -45,10 +45,10 @@ export function createPreparedPlan(whole: ProjectUpdatePlan, proposal: Proposal)
   const before = findMissingDependencies(installation, installation.model);
   const needed = findMissingDependencies(installation, model).filter((name) => !before.includes(name));
   // A new service that must complete before other services start is a migration, regardless of its image.
-  const ending = needed.filter((name) =>
+  const outcome = needed.filter((name) =>
     Object.values(model.services).flatMap(completionDependenciesOf).includes(name),
   );
-  const migrations = [...new Set([...migrationServicesOf(installation, model), ...ending])];
+  const migrations = [...new Set([...migrationServicesOf(installation, model), ...outcome])];
   const added = needed.filter((name) => !migrations.includes(name));
   const own = [...replacedServicesOf(installation).map(({ name }) => name), ...migrations, ...added];
   const dumpFirst = findImageMajorVersionWarnings(unreplacedContainersOf(installation), model);
