@@ -22,22 +22,21 @@ export interface ClientOptions {
   /** Version of this build, such as `v1.4.2`; `dev` by default. */
   version?: string;
   /**
-   * Publishers whose releases `update` may install: a trust object, its JSON, or public keys in PEM. By default,
-   * `update` requires no signature and checks only the checksum in `SHA256SUMS`.
+   * Publishers whose releases `update` may install: a trust object, its JSON, or PEM keys. Without publishers, `update`
+   * checks only the checksum in `SHA256SUMS`.
    */
   trust?: Trust | string;
 }
 
 /** The command-line client of a product. It runs one command and exits. */
 export interface Client {
-  /** Runs a command, by default with the arguments of this process, and exits with the exit code of the command. */
+  /** Runs a command and exits. By default, uses the arguments of this process. */
   run(words?: readonly string[]): Promise<void>;
 }
 
 /**
- * Creates the client of a product. Its command, variables and files are named after the product:
- * `larder instance update`, `LARDER_URL`, `~/.config/larder/config.json`. Bundle the client into one file,
- * `larder.mjs`, which `larder update` replaces with the file of a newer release.
+ * The product's name is used for commands, variables and files: `larder instance update`, `LARDER_URL`,
+ * `~/.config/larder/config.json`. Bundle the client into one file, `larder.mjs`: `larder update` replaces the file.
  * @throws TypeError that lists all mistakes in `product`, or the mistake in `trust`
  */
 export function createClient(
@@ -89,18 +88,15 @@ class Process {
 
   #stop(name: NodeJS.Signals, number: number): void {
     const { aborted } = this.#stopped.signal;
-    // A second Ctrl-C exits immediately. Other signals are ignored the second time, because the system often sends them
-    // twice.
+    // A second Ctrl-C exits immediately. Other signals are often sent twice, so ignore repetitions.
     if (aborted && name === 'SIGINT') process.exit(128 + number);
     if (!aborted) this.#stoppedBy = number;
     this.#stopped.abort();
   }
 
-  /**
-   * Stops the command, as Ctrl-C does, if stdout cannot be written, for example because `head -1` has closed the pipe.
-   * Ignores EIO: it means that the terminal was closed, and then SIGHUP stops the command.
-   */
+  /** If stdout cannot be written, stops the command. Example: `head -1` has closed the pipe. */
   #cannotWrite({ code = 'unknown' }: NodeJS.ErrnoException): void {
+    // The terminal was closed. SIGHUP then stops the command.
     if (code === 'EIO') return;
     this.#unwritable ??= code;
     this.#stopped.abort();

@@ -8,8 +8,8 @@ const feed = process.env.SVC_UPDATER_BUILD_FEED ?? svcProduct.feed;
 /** Content of the trust file, set by the bundler. */
 const trust = process.env.SVC_UPDATER_BUILD_TRUST;
 
-// Exit code if the event loop becomes empty before the client exits. Node itself sets 13 only for an unsettled
-// top-level await, which the executable cannot contain because it is built as CommonJS.
+// Exit code if the event loop becomes empty before the client exits. Node sets 13 only for an unsettled top-level
+// await; a CommonJS executable has none.
 process.exitCode = 13;
 void createClient(
   { ...svcProduct, feed },

@@ -77,10 +77,7 @@ export const selectByExactNames = (listed: unknown, names: readonly string[]) =>
       options: Options ?? {},
     }));
 
-/**
- * Converts an entry of a container's `Mounts`. Returns an empty list if the entry is neither a volume nor a bind mount
- * with a source.
- */
+/** Converts an entry of `Mounts`. Empty unless the entry is a volume or bind mount with a source. */
 export function toListedMounts({ Type, Name, Source, Destination }: Json): ListedMount[] {
   if ((Type !== 'bind' && Type !== 'volume') || !Source) return [];
   const volume = Type === 'volume' ? String(Name) : '';
@@ -88,7 +85,7 @@ export function toListedMounts({ Type, Name, Source, Destination }: Json): Liste
 }
 
 export function toRemoteImage({ Descriptor, Platforms }: Json): RemoteImage {
-  // Like `docker stack deploy`, omit the architecture for arm, so that each node selects the variant that it can run.
+  // For arm, omit the architecture, as `docker stack deploy` does: each node then selects its variant.
   const platforms = toList<Json>(Platforms).flatMap(({ architecture, os }) =>
     os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
   );

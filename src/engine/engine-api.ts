@@ -43,17 +43,14 @@ import { type RegistryCredentials, toCredentialHeaders } from './registry/regist
 import { findOwnContainer, type OwnContainerClues } from './self/find-own-container.ts';
 
 const containerName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
-/** Timeout for reading the last lines of a log: the node of a Swarm task may be offline. */
+/** Timeout for reading the last lines of a log: a Swarm task's node may be offline. */
 const lastLinesMs = 10_000;
-/**
- * Maximum number of containers inspected in parallel. A project may have hundreds, but a socket accepts only a limited
- * number of connections.
- */
+/** Maximum number of parallel inspections, because a socket accepts only a limited number of connections. */
 const atATime = 32;
 
 /**
- * Client for the engine's API. All methods throw EngineError. Methods of the subclass `Engine` may also throw
- * UpdateError with an EngineError as its cause.
+ * Client for the engine's API. Methods throw EngineError. In the subclass `Engine`, they may also throw UpdateError
+ * with an EngineError as its cause.
  */
 export class EngineApi extends EngineRequestSender {
   async getFacts(): Promise<EngineVersionInfo> {
@@ -82,9 +79,7 @@ export class EngineApi extends EngineRequestSender {
     return this.parse(await this.#listAll(filters), (all) => all.map(toListedContainer));
   }
 
-  /**
-   * Lists bind mounts and volumes that any container, running or not, has mounted at the path or at one of its parents.
-   */
+  /** Lists bind mounts and volumes at the path or its parents, even of stopped containers. */
   async listMounts(path: string): Promise<ListedMount[]> {
     const mounts = (await this.#listAll({})).flatMap((raw) => toList<Json>(toObject(raw).Mounts));
     return mounts.flatMap(toListedMounts).filter(({ destination }) => isWithin(path, destination));
@@ -107,16 +102,16 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /**
-   * Inspects running, restarting and paused containers. Selects them by status here, because Podman has no filter for
-   * some of these states.
+   * Inspects running, restarting and paused containers. Selects them here, because Podman lacks filters for some
+   * states.
    */
   async inspectRunning(): Promise<Container[]> {
     return this.inspectContainers((await this.listContainers({})).filter(isUp).map(({ id }) => id));
   }
 
   /**
-   * Inspects containers by id or name and returns the engine's JSON. Missing containers are left out. Never log the
-   * JSON: it contains the values of environment variables.
+   * Inspects containers by id or name; leaves out missing ones. Never log the JSON, because it contains environment
+   * variables.
    */
   async inspectRaw(names: readonly string[]): Promise<Json[]> {
     // Omit names that no container can have, because the engine would redirect the request.
@@ -172,8 +167,8 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /**
-   * Stops containers in parallel. Each has its own grace period, so there is no deadline. A missing container counts as
-   * stopped.
+   * Stops containers in parallel; a missing container counts as stopped. There is no deadline, because each has its own
+   * grace period.
    * @param graces - grace periods in seconds, keyed by container id; by default, each container's own
    */
   async stopContainers(
@@ -255,8 +250,8 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /**
-   * Reads the last log lines of a container, or of a Swarm task on any node. After an error or a timeout, returns the
-   * lines received so far.
+   * Reads the last log lines of a container or Swarm task. After an error or timeout, returns the lines received so
+   * far.
    * @throws EngineError if no line was received; the signal's reason
    */
   async readLastLines(
@@ -302,9 +297,8 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /**
-   * Inspects a local image by reference or id, with its manifests (API 1.48 and later); null if the image is not local.
-   * If the image is local, but not for the engine's platform, engines since API 1.49 report no configuration. In this
-   * case, the configuration for another local platform is requested.
+   * Inspects a local image by reference or id; null if the image is not local. Since API 1.48, the result includes the
+   * manifests.
    */
   async inspectImage(reference: string): Promise<Image | null> {
     const inspect = async (query: Record<string, string>) => {
@@ -314,6 +308,7 @@ export class EngineApi extends EngineRequestSender {
     // Engines before API 1.48 ignore the parameter `manifests`.
     const raw = await inspect({ manifests: '1' });
     if (raw === null) return null;
+    // Since API 1.49, an image without the engine's platform has no configuration. Request another platform's.
     const other = raw.Os ? undefined : localPlatformOf(raw);
     const named = other === undefined ? raw : await inspect({ platform: JSON.stringify(other) });
     const { Os = '', Architecture, Config } = toObject(named);

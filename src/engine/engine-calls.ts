@@ -10,15 +10,9 @@ export interface EngineTimeouts {
   work: number;
   /** For starting a container. The engine first mounts the container's volumes, which may take a long time. */
   start: number;
-  /**
-   * Maximum time without progress in a pull, for example while the engine waits for a registry or unpacks a large
-   * layer.
-   */
+  /** Maximum time without progress in a pull, for example while a large layer is unpacked. */
   pullSilence: number;
-  /**
-   * Maximum time without a line in an updater's log. After this time, the log is read again, because an updater prints
-   * a line at least every ten seconds.
-   */
+  /** Maximum time without a log line before the log is read again. An updater prints at least every ten seconds. */
   logSilence: number;
 }
 
@@ -28,9 +22,8 @@ export interface EngineCall {
   /** Deadline in milliseconds, or its name in `EngineTimeouts`; `query` by default. */
   deadline?: keyof EngineTimeouts | 'none' | number;
   /**
-   * When the updater repeats the call. `lost`: after a lost connection. `failed`: after a lost connection or a status
-   * of 500 or more. Default: `failed` for GET, `lost` for other methods. Streams are not requested again, except for
-   * the last lines of a log.
+   * When the updater repeats the call. `lost`: after a lost connection. `failed`: also after a status of 500 or more.
+   * By default, `failed` for GET, otherwise `lost`. Streams are not repeated, except for a log's last lines.
    */
   repeat?: 'lost' | 'failed';
   /** Statuses besides 2xx that are not errors, because nothing remains to be done or nothing was found. */

@@ -87,7 +87,7 @@ export class EngineRequestSender {
   }
 
   /**
-   * Converts an EngineError to the error that this class's methods throw; overridden by subclasses.
+   * Converts an EngineError for callers; overridden by subclasses.
    * @param _purpose - action that the engine failed to perform; undefined if there was no usable response
    */
   protected toCallerError(error: EngineError, _purpose?: string): Error {

@@ -19,14 +19,11 @@ export interface Feed {
   start(): void;
   /** Time of the next check in ISO 8601. */
   readonly nextCheckAt: string;
-  /** Why the last check failed or why published files were not accepted; null if there is no problem. */
+  /** Why the last check failed or published files were not accepted; otherwise null. */
   readonly failure: FeedFailure | null;
   /** Checks now, or joins a running check. Does nothing during a rate limit. Never rejects. */
   check(): Promise<void>;
-  /**
-   * Starts a check if releases of the channel may be missing or unverified, for example because the last check did not
-   * read all pages.
-   */
+  /** Starts a check if releases of the channel may be missing or unverified. */
   checkForChannel(channel: Channel): void;
   /** Stops the timer and a running check. */
   close(): void;
@@ -151,7 +148,7 @@ export function createFeed(
     if (!started || closing.signal.aborted) return;
     const pause =
       Math.min(interval * 2 ** Math.max(failures - 1, 0), longestPause) * (0.9 + 0.2 * Math.random());
-    // Wait up to a minute longer than the server requires, so that not all instances send requests in the same second.
+    // Add up to a minute, so that not all instances send requests in the same second.
     const allowed = forbiddenFor() + minute * Math.random();
     const delay = Math.max(pause, allowed);
     due = clock() + delay;
@@ -162,8 +159,7 @@ export function createFeed(
 
   function tick(): void {
     void check();
-    // If a rate limit prevents the check, schedule the next one here. Otherwise, it is scheduled at the end of the
-    // check.
+    // If a rate limit prevents the check, schedule the next one here; otherwise, the check does.
     if (!underWay) schedule();
   }
 
@@ -189,8 +185,7 @@ export function createFeed(
     check,
     checkForChannel(wanted) {
       const isKnown = findNewestRelease(wanted, judged.releases) !== null;
-      // With `judge`, check even if a release is known, because the releases of a newly selected channel are not
-      // verified yet.
+      // With `judge`, always check: releases of a newly selected channel are not verified yet.
       if (checkedAt !== null && (judge !== undefined || !isKnown)) void check();
     },
     close() {

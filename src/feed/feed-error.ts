@@ -1,7 +1,4 @@
-/**
- * Failure of a request to the feed. The message contains no part of the request, because the request may include a
- * token.
- */
+/** Failure of a feed request. The message quotes nothing from the request, which may include a token. */
 export class FeedError extends Error {
   override readonly name: string = 'FeedError';
   /** Milliseconds during which the server allows no requests; null if unknown. */
@@ -21,7 +18,7 @@ export class PageTooLargeError extends FeedError {
   override readonly name = 'PageTooLargeError';
 }
 
-/** Returns the message of the innermost cause, because the message of fetch's own error does not contain the reason. */
+/** Returns the innermost cause's message, because fetch's own message lacks the reason. */
 export function innermostErrorMessageOf(error: unknown): string {
   let inner = error;
   for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {

@@ -4,12 +4,12 @@ const longestWait = 24 * 60 * 60 * second;
 const unnamedWait = 60 * second;
 
 /**
- * Returns the milliseconds during which a response forbids further requests, at most a day; null if it forbids none.
- * Reads Retry-After (RFC 9110) and the headers of GitHub, Gitea and GitLab. Absolute times are compared with the
- * response's Date header, because this machine's clock may be wrong.
+ * Returns the milliseconds without requests that a response demands, at most a day; otherwise null. Reads Retry-After
+ * (RFC 9110) and the headers of GitHub, Gitea and GitLab.
  */
 export function findRetryAfterMs({ status, headers }: Pick<Response, 'status' | 'headers'>): number | null {
   if (status !== 403 && status !== 429 && status !== 503) return null;
+  // Use the server's clock, because this machine's clock may be wrong.
   const date = Date.parse(headers.get('date') ?? '');
   const sentAt = Number.isNaN(date) ? Date.now() : date;
   const wait =

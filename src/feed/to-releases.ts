@@ -61,7 +61,7 @@ const staticRelease = z.pipe(
   z.transform((entry) => ({ ...entry, offered: true })),
 );
 
-// Entries are counted before they are validated one by one, so this schema accepts any type of entry.
+// Accept entries of any type: they are counted here and validated later.
 const list = z.custom<unknown[]>(Array.isArray);
 const staticPage = z.object({ releases: list });
 const gitLabAssets = z.object({ links: list });
@@ -79,8 +79,8 @@ const asset = z.union([
 const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /**
- * Returns the releases on a page of a feed (parsed JSON), each tag once. Omits invalid entries, drafts, upcoming
- * releases, tags that belong to no channel, and stable tags marked as pre-releases.
+ * Returns the releases on a feed's page, each tag once. Omits invalid entries, drafts, upcoming releases, tags without
+ * a channel, and stable tags marked as pre-releases.
  * @param withAssets - whether to list attached files
  * @throws FeedError if the page is not a list of releases
  */
@@ -102,7 +102,7 @@ export function toReleases(page: unknown, { withAssets = false } = {}): Release[
       url: toWebAddress(url),
       notes: shortenNotes(notes),
       publishedAt: toUtcTime(publishedAt),
-      // An invalid requirement is ignored, because the updater reads the requirement from the image.
+      // An invalid requirement can be omitted, because the updater reads the requirement from the image anyway.
       ...(requires && channelOf(requires) !== null ? { requires } : {}),
       ...(withAssets ? { assets: assetsOf(assets) } : {}),
     });
@@ -121,8 +121,7 @@ export function assetsOf(value: unknown): ReleaseAsset[] {
 }
 
 /**
- * Returns an http or https address; null for any other value. The address becomes a link on the dashboard, so
- * `javascript:` must not be allowed.
+ * Returns an http or https address, otherwise null. The dashboard links to it, so `javascript:` must not be allowed.
  */
 function toWebAddress(value: string | null | undefined): string | null {
   const url = value && value.length <= longestUrl ? URL.parse(value) : null;

@@ -39,10 +39,7 @@ export class Notifier {
     this.send({ event: 'started', from, version, message });
   }
 
-  /**
-   * Waits at most `graceMs` until all notifications are posted, then cancels those still in progress. Returns whether
-   * all were posted in time.
-   */
+  /** Waits at most `graceMs`, then cancels unfinished posts. Returns whether all were posted in time. */
   async close(graceMs: number): Promise<boolean> {
     const all = Promise.all(this.#posts).then(() => true);
     const { signal } = this.#over;
@@ -80,7 +77,7 @@ async function postOnce({ url, headers }: NotificationAddress, body: string, ove
   } catch (error) {
     if (signal.aborted) return 'no response before the timeout';
     const { code, message = '' } = Object((error as Error).cause);
-    // Only an error code or a few lower-case words are returned, because any other text may contain the address.
+    // Return only a code or a few lower-case words, because other text may contain the address.
     return /^(?:\w+|[a-z ]+)$/.exec(code ?? message)?.[0] ?? 'the request failed';
   }
 }

@@ -30,8 +30,7 @@ interface CancelContext {
 }
 
 /**
- * Presents a run in progress. The run can be cancelled if the `kind` of the result is `waiting`, `preparing` or
- * `updating`.
+ * Presents a run in progress. If the result's `kind` is `waiting`, `preparing` or `updating`, the run can be cancelled.
  */
 export function presentRunInProgress(run: Run, context: CancelContext, t: TextsAndFormats): Presentation {
   const kind = kindOf(run);

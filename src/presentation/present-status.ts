@@ -25,7 +25,7 @@ export interface StatusContext {
   backupPage?: string | null;
 }
 
-/** Presents the available update, or the reason why there is none. Used if there is no run to show. */
+/** Presents the available update, or why there is none. Used if no run is shown. */
 export function presentStatus(status: Status, context: StatusContext, t: TextsAndFormats): Presentation {
   const { next, reason } = status;
   const shown =
@@ -194,7 +194,7 @@ const preparationText = (status: Status, to: string, t: TextsAndFormats): string
     formatRestorePointNotice(status, to, t),
   );
 
-/** Announces the restore point that the update saves, and the downtime. Empty if no restore point is saved. */
+/** Announces the downtime and the restore point. Empty if no restore point is saved. */
 export const formatRestorePointNotice = (
   { restorePoint, version }: Status,
   to: string,
@@ -226,10 +226,7 @@ function durationText({ next, restorePoint }: Status, downtime: number | null, t
   );
 }
 
-/**
- * Describes when the available update will be installed automatically, or why it will not be. Empty if automatic
- * updates are off.
- */
+/** Describes the next automatic update, or why there will be none. Empty if automatic updates are off. */
 export function formatAutomaticUpdate({ automatic, next }: Status, t: TextsAndFormats): string {
   if (!automatic?.enabled) return '';
   const { nextAt, blockedBy } = automatic;
@@ -265,7 +262,7 @@ function formatBlockedReason({ blockedBy }: NonNullable<Status['automatic']>, t:
   return joinSentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
 }
 
-/** Reasons caused by the deployment of the server. They are shown with the commands for a manual update. */
+/** Reasons caused by the server's deployment. For each, the commands for a manual update are shown. */
 const deploymentCodes: readonly string[] = [
   'not-compose',
   'swarm',
@@ -371,7 +368,7 @@ export function presentJob(
   return { kind: formatCodeText(t.jobKinds, kind, kind), title: title ?? '', time, isStuck: stuck };
 }
 
-/** Omits queued jobs, because they run after the update. A job in an unknown state counts as running. */
+/** Omits queued jobs, because they run after the update. Jobs in unknown states count as running. */
 export const formatRunningJobs = (jobs: readonly BlockingJob[], t: TextsAndFormats): string[] =>
   jobs
     .filter(({ state }) => state !== 'queued')

@@ -26,11 +26,11 @@ import { StateStore } from './store/state-store.ts';
 export interface StartableUpdateApi extends UpdateApi {
   listeners: UpdateEventListeners;
   /**
-   * Finds out whether a run is in progress, usually the update that has just replaced this server. Pauses the queue
-   * until that run ends, or resumes the queue if no run is in progress. Then starts to read the feed at intervals.
+   * Finds out whether a run is in progress, usually the update that replaced this server. The queue stays paused until
+   * the run ends. Then reads the feed at intervals.
    */
   boot(): Promise<void>;
-  /** Stops all work. During an update, the queue stays paused, because the next server takes over the run. */
+  /** Stops all work. During an update, the queue stays paused for the next server. */
   close(): Promise<void>;
 }
 
@@ -136,7 +136,7 @@ export function createUpdateApi(
       return status();
     },
     async findRunRecord() {
-      // While it is unknown whether a run is in progress, a reconnecting client must not get 404 (no run).
+      // Before the current run is known, a reconnecting client must not get 404 (no run).
       if ((await observations.waitUntilKnown()) && !runs.isUnderWay)
         throw new UnavailableError(stillCheckingMessage);
       if (!runs.hasSession) await observations.getRecent();

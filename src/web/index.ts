@@ -21,8 +21,9 @@ declare global {
   interface GlobalEventHandlersEventMap extends ElementEvents {}
 }
 
-// Undefined on a server that renders pages. If a page loads this module twice, the elements are already registered.
+// Undefined when a server renders pages.
 const registry = globalThis.customElements as CustomElementRegistry | undefined;
 for (const [name, element] of Object.entries(elements)) {
+  // If a page loads this module twice, the element is already registered.
   if (registry && !registry.get(name)) registry.define(name, element);
 }

@@ -3,8 +3,8 @@ import type { ElementTags } from './index.ts';
 import type { TagProps } from './tags.ts';
 
 /**
- * Types of the elements in Preact's JSX (docs/web.md). `keep-title={false}` is not allowed: Preact would write
- * `keep-title="false"`, and the attribute takes effect whatever its value is.
+ * Types of the elements in Preact's JSX (docs/web.md). `keep-title={false}` is forbidden: Preact would write
+ * `keep-title="false"`, and any value enables the attribute.
  */
 export type PreactTags = {
   [T in keyof ElementTags]: Omit<TagProps<T>, 'keep-title'> & {

@@ -1,8 +1,6 @@
 import type { Run } from '../wire/status.ts';
 
-/**
- * Attributes of the elements. The manifest of the elements, the JSX types and the elements themselves use this list.
- */
+/** Attributes of the elements, for the manifest, the JSX types and the elements. */
 export const attributes = {
   base: {
     type: 'string',

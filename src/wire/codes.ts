@@ -20,7 +20,6 @@ export const blockingReasonCodes = [
   'recalled',
   /** The release needs values for new settings. */
   'settings-missing',
-  /** There is no restore point for a rollback. */
   'no-restore-point',
   /** The updater has refused the rollback. */
   'rollback-refused',
@@ -62,10 +61,7 @@ export const automaticBlockingCodes = [
   'settings-missing',
   /** The publication date is unknown. */
   'age-unknown',
-  /**
-   * The release has not been rolled out to this instance yet. It is available only because an admin checked for
-   * updates.
-   */
+  /** An admin's check made the release available, but it has not been rolled out to this instance. */
   'rolling-out',
 ] as const;
 export type AutomaticBlockingCode = (typeof automaticBlockingCodes)[number];
@@ -96,7 +92,7 @@ export type PhaseName = (typeof phaseNames)[number];
 /** States of a run before the updater is started. */
 export const launchStates = ['waiting', 'preparing', 'launching'] as const;
 
-/** States of a run, in order. A run never returns to an earlier state, except to `waiting` if new jobs have started. */
+/** States of a run, in order. If new jobs have started, a run returns to `waiting`. */
 export const runStates = [...launchStates, ...phaseNames, ...runOutcomes] as const;
 export type RunState = (typeof runStates)[number];
 

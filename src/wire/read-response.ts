@@ -7,11 +7,7 @@ export async function readResponseText(response: Pick<Response, 'body'>): Promis
   return bytes && new TextDecoder().decode(bytes);
 }
 
-/**
- * Null if the response is larger than the limit. Bytes are counted after decompression, because Content-Length and the
- * compressed size cannot be trusted.
- * @throws errors of the stream
- */
+/** Null if the response is larger than the limit. @throws errors of the stream */
 export async function readResponseBytes(
   { body }: Pick<Response, 'body'>,
   limit = usualLimit,
@@ -23,6 +19,7 @@ export async function readResponseBytes(
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return new Uint8Array(await new Blob(chunks).arrayBuffer());
+    // Count after decompression, because Content-Length and the compressed size cannot be trusted.
     size += value.byteLength;
     if (size > limit) {
       // Not awaited, because cancelling may take a long time.

@@ -1,14 +1,14 @@
 /**
- * A field of a response: its type, its parser and its JSON Schema. Newer servers may add fields and values, so the
- * parser retains unknown values and the schema allows them.
+ * A field of a response: its type, its parser and its JSON Schema. Unknown values are accepted, because newer servers
+ * may send them.
  */
 export interface ResponseField<T> {
   readonly schema: object;
   /** Returns undefined if the value has the wrong type. */
   readonly read: (value: unknown) => T | undefined;
   /**
-   * Returns the default, which may depend on the object's other fields. If a field without a default is missing or
-   * invalid, the whole object is unreadable.
+   * Returns the default, which may depend on the other fields. If there is no default, a missing or invalid field makes
+   * the object unreadable.
    */
   readonly missing?: ((beside: Given) => T) | undefined;
   readonly isOptional?: boolean;
@@ -69,7 +69,7 @@ export const createPercentField = (): ResponseField<number> => ({
   read: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : undefined),
 });
 
-/** A newer server may send values that are not in `words`, and the user interface must handle them. */
+/** Accepts values that are not in `words`: newer servers may send them, and pages must handle them. */
 export const createKeywordField = <W extends string>(words: readonly W[]): ResponseField<W> => ({
   schema: {
     type: 'string',

@@ -16,9 +16,8 @@ import {
   type TypeOf,
 } from './response-fields.ts';
 
-// Schemas of all responses. The response types, the parsers of the client and the web page, the initial state of a run,
-// and the OpenAPI document are derived from them. Export nothing but schemas and types: the OpenAPI document lists
-// every exported value.
+// Schemas of all responses. The response types, the parsers, the initial state of a run and the OpenAPI document are
+// derived from the schemas. Export only schemas and types, because the OpenAPI document lists every exported value.
 
 const channels = ['stable', 'canary'] as const;
 const sentence = () => createTextField('Message for people');
@@ -365,8 +364,7 @@ export const statusSchema = defineSchema('Status', null, {
 export interface NonAdminStatus extends TypeOf<typeof nonAdminStatusSchema> {}
 export const nonAdminStatusSchema = defineSchema('Version', null, {
   version: createRequiredField(createTextField()),
-  // Required to recognize the server: other programs may also report a version, but not whether an update is in
-  // progress.
+  // Required to recognize the server: other programs may report a version, but not this field.
   updating: createRequiredField(createBooleanField('Whether an update is in progress')),
 });
 

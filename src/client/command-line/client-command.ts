@@ -19,12 +19,12 @@ export interface ClientCommand {
   summary: string;
   /** Arguments and options as the help shows them. If missing, generated from `arguments` and `options`. */
   usage?: string;
-  /** Each help text is a phrase in the imperative, without a period. At most one option may be a list. */
+  /** Help texts are phrases in the imperative, without a period. At most one option is a list. */
   options: OptionTable;
   arguments?: readonly Argument[];
   examples: readonly (readonly [line: string, does: string])[];
   /**
-   * Runs the command and resolves with the exit code.
+   * Resolves with the exit code.
    * @throws CommandUsageError for invalid arguments, CommandFailedError for any other expected error
    */
   run(context: CommandContext): Promise<number>;
@@ -65,13 +65,10 @@ export interface CommandContext {
   now(): number;
 }
 
-/**
- * Exit code that an interrupted command returns. If a signal caused the interruption, the process exits with 128 plus
- * the signal's number instead.
- */
+/** Exit code after an interruption. After a signal, the process exits with 128 plus the signal number. */
 export const interruptedExitCode = 130;
 
-/** Invalid arguments. The message is printed with a reference to the help, and the exit code is 2. */
+/** Invalid arguments. Printed with a reference to the help; the exit code is 2. */
 export class CommandUsageError extends Error {
   override readonly name = 'CommandUsageError';
 }

@@ -76,7 +76,7 @@ async function run(context: CommandContext): Promise<number> {
   return 0;
 }
 
-/** Parses a list of weekdays. Returns an empty list for `all`, and null if a name is unknown. */
+/** Returns an empty list for `all`, and null if a name is unknown. */
 function daysIn(text: string): Automatic['days'] | null {
   const days = text === 'all' ? [] : text.split(',');
   const known = days.flatMap((word) => dayNames.find((day) => day === word) ?? []);

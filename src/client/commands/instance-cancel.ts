@@ -72,10 +72,7 @@ async function run(context: CommandContext): Promise<number> {
   return exitCode;
 }
 
-/**
- * Finds the run in progress, or the last run if the next step of its upgrade path is pending. Null if nothing can be
- * cancelled.
- */
+/** Finds the run in progress, or the last run if a next step is pending. Otherwise null. */
 async function findCurrent(session: Session): Promise<ToldRun | null> {
   const response = await session.reader.fetchRun({ signal: session.signal });
   if (response.kind === 'ok') {
@@ -87,8 +84,7 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
 }
 
 /**
- * Cancels the run in progress. Resolves with the run, or with a message if the server refuses the request. If the
- * response is lost, repeats the request, which is safe.
+ * Resolves with the run, or a message if the server refuses. After a lost response, the request can safely be repeated.
  */
 async function cancel(session: Session): Promise<ToldRun | string> {
   const { reader, config, signal } = session;

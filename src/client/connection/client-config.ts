@@ -11,15 +11,14 @@ export interface ClientConfig {
   token: string | null;
   /** Where the address was set, as messages name it: `SVC_URL` or `url in FILE`. */
   urlSetting: string;
-  /** Where the token was set, as messages name it. If there is no token: where the user can set it. */
+  /** Name for messages: where the token was set. Without a token: where to set one. */
   tokenSetting: string;
-  /** Path of the configuration file if the token is from this file and other users can access it; otherwise null. */
+  /** Configuration file that contains the token, if other users can access the file; otherwise null. */
   insecureFile: string | null;
 }
 
 /**
- * Reads the server address and the token from the environment, or from the file written by the login command. A token
- * from the file is sent only to the address in the file.
+ * Reads the server address and token from the environment, or from the file that login writes.
  * @throws CommandFailedError if the address is missing, or if a setting is invalid
  */
 export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
@@ -69,10 +68,7 @@ function configPath(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-/**
- * Ignores a relative HOME, because it would be resolved against the working directory, which may belong to another
- * user.
- */
+/** Ignores a relative HOME: the working directory may belong to another user. */
 function homeOf(env: NodeJS.ProcessEnv): string {
   const deployment = env.HOME || homedir();
   return isAbsolute(deployment) ? deployment : userInfo().homedir;

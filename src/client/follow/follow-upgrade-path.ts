@@ -19,13 +19,10 @@ import type { FollowedRunState } from './followed-run-state.ts';
 
 /** Time in ms between two polls for the start of the next step. */
 const pause = 2_000;
-/**
- * Number of consecutive responses without a next step after which the upgrade path counts as ended. One response is
- * not enough, because it may omit a step that is just starting.
- */
+/** The upgrade path ends after this many responses without a step. One response may omit a starting step. */
 const maximumMissing = 3;
 
-/** Follows a run and the remaining steps of its upgrade path. Resolves with the exit code for the whole path. */
+/** Also follows the next steps of the upgrade path. Resolves with one exit code for all. */
 export async function followUpgradePath(session: Session, options: FollowOptions): Promise<number> {
   let { run } = options;
   for (;;) {
@@ -41,10 +38,7 @@ export async function followUpgradePath(session: Session, options: FollowOptions
   }
 }
 
-/**
- * Prints why the next step has not started yet, and waits for it. Resolves with the run of the next step, or with the
- * exit code if no run starts.
- */
+/** Prints why the next step has not started. Resolves with the next run, or with the exit code without a next run. */
 async function waitForNextStep(
   session: Session,
   last: ToldRun,

@@ -45,10 +45,7 @@ const longDowntime = 60_000;
 const wordingAt = ({ run, receivedAt: toldAt }: FollowedRunState, now: number): TextsAndFormats =>
   createClientTextsAndFormats(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
-/**
- * Creates the phases to show at `now`. The message of the current phase is replaced if the server is unavailable or the
- * run waits for jobs.
- */
+/** If the server is unavailable or the run waits for jobs, replaces the current phase's message. */
 export function presentFollowedRunPhases(view: FollowedRunState, now: number): PhasePresentation[] {
   const { run, lastResponseAt: heardAt } = view;
   if (view.pendingStep) return [];
@@ -65,16 +62,13 @@ export function presentFollowedRunPhases(view: FollowedRunState, now: number): P
 }
 
 /**
- * As long as the run may have stopped the server, any failed request means that the server is unavailable. A response
- * does not prove the opposite, because a proxy may have sent it.
+ * While the run may have stopped the server, any failed request means an outage. A response proves nothing: a proxy may
+ * have sent the response.
  */
 const isUnavailable = ({ run, refused }: FollowedRunState): boolean =>
   refused !== null && canProductBeUnavailable(run);
 
-/**
- * Formats the notes below the phases.
- * @param timeText - formats a duration; returns an empty string to compare notes without their durations
- */
+/** @param timeText - formats a duration; returns an empty string to compare notes without their durations */
 export function formatNotesBelowPhases(
   view: FollowedRunState,
   now: number,
@@ -113,7 +107,7 @@ function formatNoResponse(refused: FailedResult, noun: string, time: string): st
   return `${why} The ${noun} continues on the server.`;
 }
 
-/** Command that shows the log of the run: `docker logs …` if the server has not reported a command. */
+/** Command that shows the run's log. By default: `docker logs …`. */
 export const logCommandOf = ({ log }: Pick<ToldRun, 'log'>): string =>
   log ?? `docker logs ${getProductNames().container}`;
 

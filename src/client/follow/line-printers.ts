@@ -11,10 +11,7 @@ import {
   presentFollowedRunPhases,
 } from './followed-run-state.ts';
 
-/**
- * Prints one JSON line per event for programs: `{ "event": "run" | "line", "data": … }`. Sentences for people go to
- * stderr.
- */
+/** For programs: prints each event as JSON, `{ "event": "run" | "line", "data": … }`. Sentences go to stderr. */
 export class JsonEventPrinter implements ProgressPrinter {
   readonly #out: OutputStream;
   readonly #sentences: OutputStream;
@@ -43,7 +40,7 @@ const withoutTime = () => '';
 /** Time in ms between two lines about the same phase. */
 const heartbeat = 10_000;
 
-/** Prints plain lines to pipes and logs: one per completed phase, and one every 10 s during a phase. */
+/** For pipes and logs: one line per completed phase, and one every 10 s. */
 export class PlainLinePrinter implements ProgressPrinter {
   readonly #out: OutputStream;
   readonly #told = new Set<string>();
@@ -70,7 +67,7 @@ export class PlainLinePrinter implements ProgressPrinter {
         const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';
         this.#tellOnce({ ...row, text: `${row.text} ${ended}` }, now);
       }
-      // Print the jobs and the deadline as soon as they are known, because the update may wait for an hour.
+      // Print jobs and deadline immediately, because the update may wait for an hour.
       const isNews = state === 'waiting' && until !== null && !this.#hasWaited;
       if (row.mark === 'now' && (isNews || now - this.#lastAt >= heartbeat)) this.#tellNow(row, view, now);
       this.#hasWaited ||= isNews;
@@ -90,8 +87,7 @@ export class PlainLinePrinter implements ProgressPrinter {
   #tellNow(row: PhasePresentation, view: FollowedRunState, now: number): void {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
-    // If the server does not respond although the run has not stopped it, the progress is unknown, so print only a
-    // note.
+    // If the run has not stopped the server, the progress is unknown. Print only a note.
     const isUnheard = view.refused !== null && !canProductBeUnavailable(view.run);
     if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
     if (isUnheard) this.#note = '';

@@ -28,7 +28,7 @@ interface Line {
 export class LivePhasePrinter implements ProgressPrinter {
   readonly #context: Pick<CommandContext, 'stdout' | 'isTerminal' | 'columns' | 'rows'>;
   #drawn: readonly Line[] = [];
-  /** Width of the texts in columns. It never shrinks, so that the durations remain in the same column. */
+  /** Width in columns. It never shrinks, so that durations stay in one column. */
   #textColumns = leastText;
 
   constructor(context: Pick<CommandContext, 'stdout' | 'isTerminal' | 'columns' | 'rows'>) {
@@ -56,10 +56,7 @@ export class LivePhasePrinter implements ProgressPrinter {
     this.#draw(run.outcome === null ? this.#fitting(lines) : lines);
   }
 
-  /**
-   * Selects the lines that fit on the terminal, because lines that have scrolled off cannot be redrawn. The current
-   * phase and later phases take precedence.
-   */
+  /** Selects lines that fit, preferably current and later phases. Lines that have scrolled off cannot be redrawn. */
   #fitting(lines: readonly Line[]): readonly Line[] {
     const room = Math.max(1, this.#context.rows() - 1);
     if (lines.length <= room) return lines;
@@ -81,8 +78,8 @@ export class LivePhasePrinter implements ProgressPrinter {
   }
 
   /**
-   * Formats rows such as `✓ Downloaded   120 MB                   8 s`, all as wide as the widest row so far, but not
-   * wider than the terminal.
+   * Formats rows such as `✓ Downloaded   120 MB                   8 s`. All are as wide as the widest row so far, at
+   * most the terminal.
    */
   #rowLines(rows: readonly PhasePresentation[], width: number): Line[] {
     this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ message }) => measureTextWidth(message)));
@@ -103,12 +100,11 @@ export class LivePhasePrinter implements ProgressPrinter {
 
   #draw(lines: readonly Line[]): void {
     if (isDeepStrictEqual(lines, this.#drawn)) return;
-    // A terminal that has become narrower has wrapped the drawn lines, so the cursor must move up more rows.
+    // A narrower terminal has wrapped the drawn lines, so the cursor must move up more rows.
     const columns = this.#context.columns();
     const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(measureTextWidth(text) / columns)));
     const up = heights.length === 0 ? '' : `\x1b[${heights.reduce((sum, height) => sum + height)}A`;
-    // Clear each line separately: if the screen were cleared from the top, tmux would add the cleared lines to the
-    // scrollback.
+    // Clear each line separately. After clearing the screen from the top, tmux adds the lines to its scrollback.
     const text = lines.map((line) => `${this.#paint(line)}\x1b[K\n`).join('');
     this.#context.stdout.write(`${up}\r${text}\x1b[J`);
     this.#drawn = lines;

@@ -34,7 +34,7 @@ function widthOfOne(character: string): number {
 export const measureTextWidth = (text: string): number =>
   [...text].reduce((sum, character) => sum + widthOfOne(character), 0);
 
-/** Ends a truncated text with `…`. */
+/** If the text is wider than `columns`, truncates the text and ends it with `…`. */
 export function truncateText(text: string, columns: number): string {
   if (measureTextWidth(text) <= columns) return text;
   let width = 0;
@@ -53,7 +53,7 @@ export const fitTextToColumns = (text: string, columns: number): string => {
   return kept + ' '.repeat(Math.max(0, columns - measureTextWidth(kept)));
 };
 
-/** Breaks lines only between words. A word that is longer than a line gets a line of its own. */
+/** Breaks lines only between words. A word longer than a line gets its own line. */
 export function wrapText(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';

@@ -29,7 +29,7 @@ interface ClientFile {
 }
 
 /**
- * Finds the client's file and checks that it may be replaced. Changes nothing.
+ * Finds the client's file. Changes nothing.
  * @throws CommandFailedError with outcome `refused` if npm installed the client, or if this user may not replace the
  * file
  */
@@ -56,7 +56,7 @@ export async function requireReplaceableClientFile(): Promise<ClientFile> {
   };
 }
 
-/** Finds the npm command that updates the package with this file; null if the file is not in a package. */
+/** Returns null if the file is not in an npm package. */
 export function findNpmUpdateCommand(path: string): string | null {
   const [, around = '', npmPackage] =
     /^(.*?)\/node_modules\/(?:.*\/node_modules\/)?((?:@[^/]+\/)?[^/]+)\//.exec(path) ?? [];
@@ -80,8 +80,8 @@ async function requireWritableFile(path: string, { uid }: FilePermissions): Prom
 }
 
 /**
- * Runs the new file with `--version` to check that it works on this machine. Then replaces the client's file with one
- * atomic rename, so that the file is never incomplete.
+ * Runs the new file with `--version` to check that the file works on this machine. Then moves the new file over the old
+ * file, in one atomic rename.
  * @throws CommandFailedError with outcome `failed`, or the abort reason of the signal
  */
 export async function replaceClientFile(
@@ -109,7 +109,7 @@ export async function replaceClientFile(
   } finally {
     await diskFileSystem.remove(temporary).catch(() => {});
   }
-  // Ignore errors: without the sync, a power failure can at worst restore the old file, which is complete.
+  // Ignore errors: after a power failure, the old and complete file may return at worst.
   await diskFileSystem.sync(directory).catch(() => {});
 }
 

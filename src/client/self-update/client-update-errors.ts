@@ -4,12 +4,15 @@ import { FeedError } from '../../feed/feed-error.ts';
 import { CommandFailedError } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
-/** Creates the error for an update of the client that is not allowed. @param next - recommended action */
+/**
+ * Error for a refused update of the client.
+ * @param next - recommended action
+ */
 export const createUpdateRefusedError = (message: string, next: string): CommandFailedError =>
   new CommandFailedError(exitCodes.refused, `${message}\nNext: ${next}`);
 
 /**
- * Creates the error for an update of the client that failed before the file was changed.
+ * Error for an update of the client that failed without a change.
  * @param next - recommended action
  */
 export const createUpdateFailedError = (message: string, next: string): CommandFailedError =>

@@ -34,7 +34,7 @@ export interface AssetDownloadOptions {
 }
 
 /**
- * If the feed uses https, the asset must use https too.
+ * If the feed uses https, the asset must use https.
  * @throws CommandFailedError with outcome `failed`, or the abort reason of the signal
  */
 export async function downloadAsset({
@@ -55,7 +55,7 @@ export async function downloadAsset({
   try {
     const { response } = await followRedirects(address, {
       feed: { url: feed },
-      // Request an uncompressed body: the content length of a compressed body is not the size of the file.
+      // Request an uncompressed body, so that the content length is the size of the file.
       headers: { 'accept-encoding': 'identity' },
       signal: AbortSignal.any([signal, outcome.signal]),
     });

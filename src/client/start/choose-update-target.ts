@@ -15,8 +15,7 @@ export interface NotStartedResult extends ClientCommandResult {
 }
 
 /**
- * Determines the target of an update, by default the available version. The start request names this version, so that a
- * release published in the meantime is not installed instead.
+ * By default, the available version. The request names this version: a release published meanwhile is not installed.
  */
 export function chooseUpdateTarget(
   status: Status,
@@ -26,11 +25,9 @@ export function chooseUpdateTarget(
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
   if (reason !== null && !isPassed && code !== 'up-to-date') return createNotStartedResult(reason, status);
-  // After these outcomes, the user may request the release of the failed run again, even if it is the running version:
-  // the updater then verifies the containers.
+  // After these outcomes, even the running version may be requested again. The updater then verifies the containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
-  // Do not request the failed run's release again if a newer version is running, for example after a manual repair,
-  // because a downgrade is not possible.
+  // A newer version may be running, for example after a manual repair. A downgrade is not possible.
   const isAgain = isInTrouble && run.to !== null && !isNewerVersion(status.version, run.to);
   const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);

@@ -9,7 +9,7 @@ import { formatJobLines } from '../output/status-lines.ts';
 import { formatCountedNoun, formatServerMessage, joinLines } from '../output/text.ts';
 
 /**
- * Prompts for confirmation if jobs will be stopped or a major version will be installed.
+ * Prompts if jobs will be stopped or a major version will be installed.
  * @throws CommandUsageError if a prompt is necessary, but there is no terminal and no `--yes`
  */
 export async function confirmStart(
@@ -57,7 +57,7 @@ export async function promptYesNo(question: string, context: CommandContext): Pr
   return /^\s*y(?:es)?\s*$/i.test(await promptForInput(`${question} [y/N] `, context));
 }
 
-/** Resolves with an empty string at the end of the input. A secret is not shown while it is typed. */
+/** Resolves with an empty string at the end of the input. A typed secret is hidden. */
 export async function promptForInput(
   question: string,
   context: CommandContext,

@@ -90,7 +90,7 @@ export async function startAndFollowRun(session: StartSession, wanted: WantedRun
 }
 
 /**
- * Sends the start request, but never twice: after a lost response, waits for a new run instead.
+ * Never sends the request twice: after a lost response, waits for a new run.
  * @throws CommandFailedError if no run was started, or if it is unknown whether one was
  */
 async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | NotStartedResult> {
@@ -99,8 +99,7 @@ async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldR
   if (answer.kind === 'ok') return answer.value;
   if (signal.aborted) throw createUnknownStartError(interruptedExitCode, kind);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
-    // After a response with one of these statuses, a later request may succeed. Any other status means that the request
-    // itself is invalid.
+    // After one of these statuses, a later request may succeed. Otherwise, the request is invalid.
     if (![409, 429, 503].includes(answer.problem.status))
       throw createRequestFailedError(answer, session, answer.problem);
     return wanted.createRefusalResult(answer.problem);

@@ -48,10 +48,7 @@ const defaultName = (directory: string): string =>
 export const formatUpCommand = (project: ProjectStartOptions, services: readonly string[] = []): string =>
   [formatComposeCommand(project), 'up -d', ...services].join(' ');
 
-/**
- * Omits `-f` for a compose file with a default name and for its override file, because compose finds both without
- * flags.
- */
+/** Omits `-f` for files that compose finds without flags: the default file and its override. */
 export function listProjectFlags({
   directory,
   files,

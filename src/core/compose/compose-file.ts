@@ -7,10 +7,7 @@ import { parseYamlDocuments, type YamlDocument } from './yaml-document.ts';
 export interface ScalarText {
   text: string;
   line: number;
-  /**
-   * Offset of the text in the file; negative if the file contains the text only in another form (escapes, folded
-   * lines).
-   */
+  /** Offset in the file; negative if the file contains the text only escaped or folded. */
   start: number;
 }
 
@@ -59,9 +56,7 @@ export interface ComposeFile {
 }
 
 const read = new WeakMap<TextFile, ComposeFile>();
-/**
- * Last parsed version of each file, keyed by path. It is reused while the text is unchanged, because parsing is slow.
- */
+/** Last parsed version of each file, keyed by path. Reused for an unchanged text, because parsing is slow. */
 const latest = new Map<string, ComposeFile>();
 
 /**
@@ -158,9 +153,7 @@ function parseIncludeEntries(yaml: YamlDocument, file: TextFile): IncludeEntry[]
   });
 }
 
-/**
- * Parses an entry or a list of entries. An entry is a path, or a mapping whose `path` is one path or a list of paths.
- */
+/** Parses one or more entries. An entry is a path, or a mapping with one or more paths in `path`. */
 export function parseFileReferences(yaml: YamlDocument, node: Node | null, file: TextFile): FileReference[] {
   return (isSeq(node) ? node.items : [node]).flatMap((item) => {
     const entry = yaml.resolveAlias(item);
@@ -179,7 +172,7 @@ function parseScalarText(node: Scalar, file: TextFile): ScalarText | null {
   const written = file.text.slice(from, to);
   const quoted = node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE';
   const isBlock = node.type === 'BLOCK_FOLDED' || node.type === 'BLOCK_LITERAL';
-  // Searches from the end, because a comment in the block header may contain the same text as the value.
+  // Search from the end, because a comment in the block header may contain the same text.
   const inside = isBlock ? written.lastIndexOf(value) : quoted ? 1 : 0;
   const exact = inside >= 0 && written.startsWith(value, inside);
   const whole = isBlock || written.length === value.length + (quoted ? 2 : 0);

@@ -11,7 +11,7 @@ export interface EnvAssignment {
   quote: '' | "'" | '"';
 }
 
-// Go's space characters within a line, including the carriage return, because only a line feed ends a line.
+// Whitespace within a line, as compose's Go parser defines it. Only a line feed ends a line.
 const blanks = /[\t\v\f\r \u0085\u00a0]*/y;
 // All space characters of Go. JavaScript uses a different set.
 const spaces = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
@@ -90,8 +90,8 @@ export function parseEnvAssignments(file: TextFile): EnvAssignment[] {
 }
 
 /**
- * Creates an edit of the last assignment of a variable, even if its value is empty. If nothing assigns the variable,
- * the edit appends an assignment to the last env file.
+ * Creates an edit of a variable's last assignment, which may be empty. If nothing assigns the variable, the edit
+ * appends to the last env file.
  * @param value - any single line of text, which is quoted if necessary
  */
 export function createVariableEdit(

@@ -11,8 +11,7 @@ import { displayPathOf, type ProjectFiles, projectDirectoryOf } from './project-
 import { createSourceMappedText } from './source-map.ts';
 import { createVariableLookup } from './variables.ts';
 
-// Maximum number of files. Without it, two files that include each other, each time with another base directory, would
-// cause an endless loop.
+// Maximum number of files. Stops mutual includes whose base directory changes each time.
 const mostLayers = 1000;
 
 /** A compose file, with the base directory of its relative paths and the values of its variables. */
@@ -37,10 +36,7 @@ export interface ReferencedFile {
   isOptional: boolean;
 }
 
-/**
- * Returns the files passed with `-f`. Their paths are relative to the project directory, wherever the files are
- * (compose-go, loader.go).
- */
+/** Returns the `-f` files. Relative paths in all of them start at the project directory (compose-go, loader.go). */
 export function listRootSources(files: ProjectFiles): ComposeSource[] {
   const given = new Map(Object.entries(files.given ?? {}));
   const variables = createVariableLookup(files.envFiles, (variable) => {
@@ -57,10 +53,7 @@ export function listRootSources(files: ProjectFiles): ComposeSource[] {
   }));
 }
 
-/**
- * Returns the files of an `include` entry in ascending order of precedence, with an error in place of each missing
- * file.
- */
+/** Returns an `include` entry's files in ascending precedence, with an error for each missing file. */
 export function resolveIncludedSources(
   files: ProjectFiles,
   layer: ComposeSource,
@@ -76,10 +69,7 @@ export function resolveIncludedSources(
   });
 }
 
-/**
- * Returns the base directory of relative paths in included files, and the env files that add variables for them
- * (compose-go, include.go).
- */
+/** Returns the base directory and the additional env files of included files (compose-go, include.go). */
 function resolveIncludeScope(
   layer: ComposeSource,
   include: IncludeEntry,
@@ -165,7 +155,7 @@ export const formatLineLocation = ({ name }: ComposeSource, line: number): strin
 
 /** The `-f` files, and all files to which they refer, directly or through other files. */
 interface IncludeTree {
-  /** Compose files, starting with the `-f` files. A file with several base directories is listed once for each. */
+  /** Compose files, starting with the `-f` files. A file is listed once for each base directory. */
   sources: ComposeSource[];
   /** Compose files to which `include` and `extends` refer, each once, including missing files. */
   composeFiles: ReferencedFile[];
@@ -183,7 +173,7 @@ export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
   const layers: ComposeSource[] = [];
   const queue = listRootSources(files);
   for (let layer = queue.shift(); layer; layer = queue.shift()) {
-    // A file may be included several times with different base directories, and is listed for each of them.
+    // A file that is included with several base directories is listed for each.
     const location = `${layer.file.file.path}\n${layer.base}`;
     if (seen.has(location)) continue;
     seen.add(location);
@@ -213,8 +203,8 @@ export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
 }
 
 /**
- * Returns the services whose `env_file` lists one of these files, directly or through `extends`. Compose must already
- * have accepted the project, because circular `extends` would cause endless recursion.
+ * Returns the services whose own or extended `env_file` lists one of the files. Compose must have accepted the project,
+ * because circular `extends` would recurse endlessly.
  */
 export function findServicesByEnvFile(files: ProjectFiles, paths: readonly string[]): string[] {
   const reads = (layer: ComposeSource, name: string): boolean => {

@@ -9,13 +9,12 @@ interface Interpolation extends SourceMappedText {
   unset: string[];
 }
 
-// Compose matches names case-insensitively. In Unicode, this makes the long s (ſ) equal to `s`, and the Kelvin sign
-// equal to `k`.
+// Compose matches names case-insensitively. In Unicode, `ſ` then equals `s`, and the Kelvin sign equals `k`.
 const name = /[_a-zA-Z\u017f\u212a][_a-zA-Z0-9\u017f\u212a]*/y;
 const operator = /:?[-+?]/y;
 const deepest = 100;
-// Maximum length of a resolved text. Without it, variables that each contain the previous variable twice would exhaust
-// the memory.
+// Maximum length of a resolved text. Otherwise, variables that each contain the previous one twice would exhaust the
+// memory.
 const longest = 100_000;
 
 /**
@@ -68,8 +67,7 @@ export function interpolate(
     const value = lookup(variable);
     const has = isGiven(found, value?.text);
     const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
-    // An unused default is not evaluated, as in compose 5.0.2 and later. Older versions evaluate every default, and
-    // reject a file with an invalid one.
+    // Unused defaults are not evaluated, as in compose 5.0.2 and later. Older versions reject invalid defaults.
     if (isTaken) expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (sign.endsWith('?') && !has) {
       const reason = mayQuote ? source.slice(rest, close) : '';
@@ -110,14 +108,13 @@ interface Substitution {
   name: string;
   /** Operator: `-`, `:-`, `?`, `:?`, `+` or `:+`; empty for `$V` and `${V}`. */
   sign: string;
-  /** Offsets of the `$`, of the text after the operator, of the closing brace, and of the end of the reference. */
+  /** Offsets: the `$`, the text after the operator, the closing brace, and the end of the reference. */
   start: number;
   rest: number;
   close: number;
   end: number;
   /**
-   * Whether compose accepts the reference. If not, `end` is after the name in `${V!}`, and at the end of the line for
-   * an unclosed `${V:-`.
+   * Whether compose accepts the reference. An invalid `${V!}` ends after the name, an unclosed `${V:-` with the line.
    */
   isValid: boolean;
 }
@@ -156,10 +153,7 @@ function matchAt(form: RegExp, source: string, at: number, end: number): string 
   return form.exec(source)?.[0].slice(0, end - at) ?? '';
 }
 
-/**
- * Returns the offset of the brace that closes a reference. Like compose, searches only to the end of the line. If some
- * braces are not closed, returns the last closing brace on the line, or -1 if there is none.
- */
+/** Returns the offset of a reference's closing brace, or -1. Like compose, searches only the current line. */
 function closingBrace(source: string, open: number, end: number): number {
   let depth = 0;
   let last = -1;
@@ -177,13 +171,11 @@ function closingBrace(source: string, open: number, end: number): number {
       if (depth === 0) return i;
     }
   }
+  // If some braces are not closed, use the last closing brace on the line.
   return last;
 }
 
-/**
- * Returns required variables (`${V:?}`) that are not set, including those in unused defaults and after a reference that
- * compose rejects.
- */
+/** Returns unset required variables (`${V:?}`), even in unused defaults and after an invalid reference. */
 export function findUnsetRequiredVariables(text: string, setTo: (name: string) => string | null): string[] {
   const missing: string[] = [];
   within(0, text.length, 0);

@@ -17,9 +17,7 @@ interface EnvFile {
 }
 
 /**
- * Creates a function that resolves variables as compose does: the last assignment in the last env file takes
- * precedence. A `$V` in a value refers to the previous assignment of V, in the same or a preceding file (as in compose
- * 2.40.3; 2.26.1 prefers the preceding file).
+ * Creates a function that resolves variables. As in compose, the last assignment in the last file takes precedence.
  * @param outer - variables that take precedence over all env files
  */
 export function createVariableLookup(
@@ -31,8 +29,8 @@ export function createVariableLookup(
 }
 
 /**
- * Returns each value in up to three forms: as written between its quotes, with escapes decoded, and (if possible) with
- * variables resolved. Includes values that a later assignment overrides.
+ * Returns each value as written, with decoded escapes and, if possible, with resolved variables. Includes overridden
+ * values.
  * @throws UpdateError compose-invalid
  */
 export function listEnvFileValues(envFiles: readonly TextFile[]): { key: string; value: string }[] {
@@ -84,6 +82,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
     }
     depth += 1;
     try {
+      // `$V` means the previous assignment of V, as in compose 2.40.3. Compose 2.26.1 prefers a preceding file.
       const value = resolve(env.file, assignment, (other) => before(other, index, at));
       known.set(assignment, value);
       return value;

@@ -162,16 +162,14 @@ export function explanationOf(code: ErrorCode, product: Product): ErrorExplanati
   return { ...row, advice: formatAdvice(row.advice, { product }) };
 }
 
-/** Stops a run for a reason that a person can fix. No other class is used for such errors. */
+/** The only class for problems that stop a run and that a person can fix. */
 export class UpdateError extends Error {
   override readonly name = 'UpdateError';
   readonly code: ErrorCode;
   readonly outcome: FailureOutcome;
   /** One or two sentences in which the fields of `formatAdvice` have not been replaced yet. */
   readonly advice: string;
-  /**
-   * Output that explains the error, from compose, the engine or a container. The output is logged before the outcome.
-   */
+  /** Explanatory output of compose, the engine or a container, logged before the outcome. */
   readonly detail: readonly string[];
   /** Release that must be installed first, such as `v1.5.0`; null if there is none. */
   readonly requiredRelease: string | null;
@@ -194,14 +192,14 @@ export class UpdateError extends Error {
     this.fields = options.fields ?? {};
   }
 
-  /** Returns an error with another code and the default advice of that code. The original error becomes its cause. */
+  /** Returns an error with another code and its default advice. The original error becomes the cause. */
   withCode(code: ErrorCode): UpdateError {
     return new UpdateError(code, this.message, { detail: this.detail, cause: this });
   }
 }
 
 /**
- * Returns the error if it is an UpdateError with one of the codes. If no codes are given, any code is accepted.
+ * Returns an UpdateError with one of the codes; without codes, any UpdateError.
  * @throws any other error unchanged
  */
 export function requireUpdateError(error: unknown, ...codes: readonly ErrorCode[]): UpdateError {

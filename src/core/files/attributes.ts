@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import { stateDirectoryName } from '../names/state-directory-name.ts';
 
 /**
- * Extended attributes of a file, keyed by name. Values have the format of `getfattr`: `0s` followed by base64. Access
- * control lists are included; their names begin with `system.`, such as `system.posix_acl_access`.
+ * Extended attributes, keyed by name. Values are in `getfattr` format: `0s` and base64. Names of access control lists
+ * begin with `system.`.
  */
 export type ExtendedAttributes = Readonly<Record<string, string>>;
 
@@ -17,19 +17,13 @@ const posixAcl = 'system.posix_acl_access';
 
 const isAccessList = (name: string): boolean => name.startsWith('system.');
 
-/**
- * The kernel's type numbers for SMB. An SMB server sets its own owners, modes and access control lists on new files,
- * but does not report them.
- */
+/** The kernel's type numbers for SMB. Servers set permissions on new files, but do not report them. */
 const smb = [0x517b, 0xff534d42, 0xfe534d42];
 export const isOnSmb = async (path: string): Promise<boolean> => smb.includes((await statfs(path)).type);
 
 const [fat, fuse] = [[0x4d44, 0x2011bab0], 0x65735546];
 
-/**
- * Checks whether a directory is on FAT, exFAT or a similar FUSE file system. These store no modes: every file has the
- * mode that was set for the mount.
- */
+/** Checks for FAT, exFAT and similar FUSE file systems, which give every file the mount's mode. */
 export async function hasNoFileModes(directory: string): Promise<boolean> {
   const { type } = await statfs(directory);
   if (type !== fuse) return fat.includes(type);
@@ -40,17 +34,13 @@ export async function hasNoFileModes(directory: string): Promise<boolean> {
   return (mode & 0o077) !== 0;
 }
 
-/**
- * Error for a new file that cannot get the permissions of the old file, or would keep an access control list that it
- * inherited from its directory.
- */
+/** A new file cannot get the old permissions, or would keep an inherited access control list. */
 export class PermissionsLostError extends Error {}
 
 const call = promisify(execFile);
 const run = async (program: string, args: readonly string[]): Promise<string> => {
   const env = { PATH: process.env.PATH, LC_ALL: 'C' };
-  // The limit of 16 MiB is ample: `getfattr` prints values of up to 64 KiB, and most file systems allow little more for
-  // all attributes of a file.
+  // 16 MiB is ample: most file systems allow little more than 64 KiB of attributes per file.
   const { stdout } = await call(program, args, { env, timeout: 10_000, maxBuffer: 16 << 20 });
   return stdout;
 };
@@ -60,8 +50,8 @@ const stderrOf = (error: unknown): string =>
   error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
 
 /**
- * Reads attributes with `getfattr` (package attr), because Node cannot. Without `getfattr`, GNU `ls` shows whether
- * there is an access control list. Returns null if neither program is available.
+ * Reads attributes with `getfattr` (package attr), because Node cannot. Null if neither `getfattr` nor GNU `ls` is
+ * available.
  * @throws PermissionsLostError if the attributes cannot be read
  */
 export async function readExtendedAttributes(path: string): Promise<ExtendedAttributes | null> {
@@ -97,8 +87,8 @@ const unquote = (name: string): string =>
   ).toString();
 
 /**
- * Detects an access control list by the `+` that GNU `ls` prints in `-rw-r-----+`. Returns null for any other `ls`,
- * because it may not print the `+`.
+ * Detects an access control list by the `+` in `-rw-r-----+`. Null without GNU `ls`, because others may not print the
+ * `+`.
  */
 async function detectAclWithLs(path: string): Promise<ExtendedAttributes | null> {
   try {
@@ -112,8 +102,8 @@ async function detectAclWithLs(path: string): Promise<ExtendedAttributes | null>
 }
 
 /**
- * Sets the attributes of a new file, and removes an access control list that it inherited from its directory. Must be
- * called before the final mode is set, because setting a list changes the mode. Returns the names of lost attributes.
+ * Sets a new file's attributes, removes an inherited access control list, and returns lost attributes. Must be called
+ * before the final mode is set, because a list changes the mode.
  * @throws PermissionsLostError if an access control list is lost
  */
 export async function applyExtendedAttributes(path: string, wanted: ExtendedAttributes): Promise<string[]> {
@@ -158,7 +148,7 @@ function listLostAttributes(
   return differing.filter((name) => Object.hasOwn(wanted, name));
 }
 
-/** Returns why a new file cannot get these access control lists; null if no reason is known in advance. */
+/** Returns why the access control lists cannot be set; null if no reason is known in advance. */
 export function findAclLossReason(attributes: ExtendedAttributes): string | null {
   const list = Object.keys(attributes).find((name) => attributes[name] === unreadableAclPlaceholder);
   if (list !== undefined)
@@ -169,12 +159,10 @@ export function findAclLossReason(attributes: ExtendedAttributes): string | null
     : null;
 }
 
-/**
- * Checks whether an access control list names unmapped users or groups. The kernel's posix_acl_xattr.h defines its
- * format: a version of 4 bytes, then 8 bytes for each entry (tag, permissions, ID).
- */
+/** Checks whether an access control list names unmapped users or groups. */
 function hasUnmappedIds(value: string): boolean {
   const bytes = Buffer.from(value.replace(/^0s/, ''), 'base64');
+  // Format in posix_acl_xattr.h: a version of 4 bytes, then entries of 8 bytes: tag, permissions, ID.
   for (let at = 4; at + 8 <= bytes.length; at += 8) {
     const isNamed = [0x02, 0x08].includes(bytes.readUInt16LE(at));
     if (isNamed && bytes.readUInt32LE(at + 4) === 0xffff_ffff) return true;

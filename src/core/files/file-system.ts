@@ -25,20 +25,16 @@ export interface FilePermissions {
   uid: number;
   gid: number;
   /**
-   * Permission bits, including set-user-ID and similar bits. The group bits are the mask of the access control list, if
-   * there is one.
+   * Permission bits, including set-user-ID and similar bits. With an access control list, the group bits are its mask.
    */
   mode: number;
-  /**
-   * Attributes, including the access control list; null if no program can read attributes, undefined if they were not
-   * read.
-   */
+  /** Includes the access control list. Null if no program can read attributes; undefined if not read. */
   attributes?: ExtendedAttributes | null;
 }
 
 /**
- * Disk operations for changes that a crash must not leave incomplete. Every method may fail with the errors of its
- * system calls.
+ * Disk operations for changes that a crash must not leave incomplete. Methods fail with the errors of their system
+ * calls.
  */
 export interface FileSystem {
   /** Returns null if the file does not exist. */
@@ -51,9 +47,9 @@ export interface FileSystem {
   /** Creates a directory and its missing parents. Each new directory gets the owner of its parent. */
   makeDirectory(path: string, mode: number): Promise<void>;
   /**
-   * Creates a file, owned like its directory if `owner` is null. Until it has its final permissions, only its owner can
-   * read it. Fails if the file exists; any other failure may leave an incomplete file. The content is on the disk only
-   * after `sync`. Returns the names of attributes that could not be set.
+   * Creates a file, owned like its directory if `owner` is null. Returns attributes that could not be set. Only the
+   * owner can read the incomplete file. Only `sync` ensures that the content is on the disk. Fails if the file exists;
+   * any other failure may leave an incomplete file.
    */
   write(
     path: string,
@@ -83,8 +79,8 @@ export const isMissingFileError = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemErrorCodeOf(error) ?? '');
 
 /**
- * Error codes of file systems that cannot sync a directory. The error is ignored: such a file system keeps renames in
- * order without a sync, or cannot do so at all.
+ * Error codes of file systems that cannot sync a directory. Ignored, because such file systems keep renames in order
+ * without a sync, or cannot do so.
  */
 const cannotSync = ['EINVAL', 'EBADF', 'ENOTSUP'];
 
@@ -124,11 +120,11 @@ export const diskFileSystem: FileSystem = {
       const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
       if (owner === null) await chownLikeParentDirectory(path);
-      // The access control list is set before the mode, because the mode's group bits are the list's mask. Without the
-      // list, these bits would give access to the whole group, or to the users in the directory's default list.
+      // Set the access control list before the mode, because the mode's group bits are the list's mask. Without the
+      // list, the bits would give access to the group, or to users in the directory's default list.
       const lost = owner?.attributes ? await applyExtendedAttributes(path, owner.attributes) : [];
-      // The mode is set after the owner, because changing the owner clears the set-user-ID bits. If the access control
-      // list has already set the mode, the mode is not set again, because some file systems would then remove the list.
+      // Set the mode after the owner, because changing the owner clears set-user-ID bits. Skip an equal mode, because
+      // `chmod` removes the list on some file systems.
       if (((await file.stat()).mode & 0o7777) !== mode) {
         await file.chmod(mode).catch(async (error) => {
           if (!(await isOnSmb(path))) throw error;
@@ -171,15 +167,12 @@ export const diskFileSystem: FileSystem = {
 const formatOwner = ({ uid, gid, mode }: FilePermissions): string =>
   `owner ${uid}, group ${gid}, mode ${(mode & 0o7777).toString(8)}`;
 
-/**
- * Gives a new file or directory the owner of its parent directory. Does nothing if that is impossible: on SMB, for an
- * unprivileged user who runs `bump`, or if the owner is not mapped into this container. Does not follow a symbolic
- * link.
- */
+/** Gives a new file or directory the owner of its parent directory. Does not follow a symbolic link. */
 export async function chownLikeParentDirectory(path: string): Promise<void> {
   const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
   if (made.uid === around.uid && made.gid === around.gid) return;
   if (findUnmappedOwner(dirname(path)) !== null) return;
+  // Errors are ignored on SMB, and for an unprivileged user who runs `bump`.
   await lchown(path, around.uid, around.gid).catch((error) => {
     if (!cannotGive.includes(systemErrorCodeOf(error) ?? '')) throw error;
   });
@@ -194,7 +187,7 @@ function listPathsDownTo(first: string, path: string): string[] {
   return way;
 }
 
-/** Writes and syncs a file that no other process uses yet. A file left by an earlier attempt is removed first. */
+/** Writes and syncs a file that no other process uses yet. Removes an earlier attempt's file first. */
 export async function writeTemporaryFile(
   fs: FileSystem,
   path: string,
@@ -207,10 +200,7 @@ export async function writeTemporaryFile(
   return lost;
 }
 
-/**
- * Replaces or creates a file atomically, even if the process is killed. Writes and syncs a temporary file in the same
- * directory (`<path>.new` by default), renames it and syncs the directory.
- */
+/** Replaces or creates a file atomically, even if the process is killed. */
 export async function replaceFileSafely(
   fs: FileSystem,
   path: string,

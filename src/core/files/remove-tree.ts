@@ -13,12 +13,10 @@ import { nameBytesOf, openDirectory } from './walk.ts';
 
 const pauseAfter = 1_000;
 
-/**
- * Removes a directory tree of any depth and size with limited memory and few open files. Each subdirectory is moved to
- * a temporary directory in `top` and emptied there, so that paths stay short.
- */
+/** Removes a directory tree of any depth and size with limited memory and few open files. */
 export async function removeTree(top: string, path: Buffer): Promise<void> {
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+  // Subdirectories are moved to this directory and emptied there, so that paths stay short.
   const folder = mkdtempSync(`${top}/.removed-`);
   const fd = openSync(folder, flags);
   const inFolder = (name: number | 'current') => `/proc/self/fd/${fd}/${name}`;
@@ -28,7 +26,7 @@ export async function removeTree(top: string, path: Buffer): Promise<void> {
     renameSync(inFolder(--waiting), inFolder('current'));
     const current = openSync(inFolder('current'), flags);
     const prefix = Buffer.from(`/proc/self/fd/${current}/`);
-    // Some file systems skip entries if others are removed during reading, so the directory is read until it is empty.
+    // Read until empty, because some file systems skip entries if others are removed during reading.
     for (let isEmpty = false; !isEmpty; ) {
       isEmpty = true;
       const directory = openDirectory(prefix);

@@ -1,29 +1,23 @@
 import { lchownSync, lstatSync, readFileSync, type Stats } from 'node:fs';
 
-/**
- * Content of `/proc/self/uid_map` if all IDs are mapped. Its fields are the first ID inside, the first ID outside, and
- * the count.
- */
+/** `/proc/self/uid_map` if all IDs are mapped: first ID inside, first ID outside, count. */
 const wholeMap = /^\s*0\s+0\s+4294967295\s*$/;
 
 const systems = { uid: 'owner', gid: 'group' } as const;
 type Kind = keyof typeof systems;
 
-/**
- * Finds an owner or group that is not mapped into this container, as with a rootless engine; null if both are mapped.
- * The kernel shows an unmapped ID as `nobody`, which can also be a mapped ID. Setting the shown ID again tells the two
- * cases apart: it fails if the real ID is unmapped.
- */
+/** Returns whether owner or group is unmapped, as with rootless engines; null if both are mapped. */
 export function findUnmappedOwner(
   path: string | Buffer,
   status: Stats = lstatSync(path),
 ): (typeof systems)[Kind] | null {
   for (const kind of ['uid', 'gid'] as const) {
+    // The kernel shows an unmapped ID as `nobody`, which can also be a mapped ID.
     if (status[kind] !== nobody(kind)) continue;
-    // The owner is assumed to be unmapped, because a check must not change the file, and setting the owner would clear
-    // the set-user-ID bits.
+    // Assume an unmapped owner, because the check below would clear the set-user-ID bits.
     if (status.isFile() && (status.mode & 0o6000) !== 0) return systems[kind];
     try {
+      // Setting the shown ID again fails if the real ID is unmapped.
       lchownSync(path, kind === 'uid' ? status.uid : -1, kind === 'gid' ? status.gid : -1);
     } catch (error) {
       if (['EPERM', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? '')) return systems[kind];
@@ -34,10 +28,7 @@ export function findUnmappedOwner(
 
 const nobodies = new Map<Kind, number | null>();
 
-/**
- * Returns the ID that the kernel shows for unmapped IDs; null if all IDs are mapped or the kernel has no user
- * namespaces.
- */
+/** Returns the kernel's ID for unmapped IDs; null without user namespaces or if all are mapped. */
 function nobody(kind: Kind): number | null {
   let shown = nobodies.get(kind);
   if (shown === undefined) {

@@ -24,7 +24,7 @@ export const isWithin = (path: string, directory: string): boolean =>
 /** Converts paths in mounted host directories between the host and this container. */
 export class HostPaths {
   readonly #mappings: Mapping[];
-  /** Named volumes mounted in this container. Their files also have a path on the host, but only the engine uses it. */
+  /** Named volumes mounted in this container. Only the engine uses their host paths. */
   readonly volumes: readonly Mount[];
 
   constructor(mounts: readonly Mount[]) {
@@ -44,10 +44,7 @@ export class HostPaths {
     return this.#mappings.map(({ here }) => here);
   }
 
-  /**
-   * Adds a second path for a mounted directory, such as a host path that contains symbolic links, or the path of a
-   * mounted volume in another program's container.
-   */
+  /** Adds another path of a mount: a host path with links, or another container's path. */
   addAlias(host: string, here: string): void {
     if (this.mappingOfHost(host)) return;
     const volume = this.volumes.find(({ destination }) => isWithin(here, destination));
@@ -55,13 +52,13 @@ export class HostPaths {
     this.#mappings.push({ host, here, writable });
   }
 
-  /** Converts a path in this container to a path on the host; null if the path is not mounted from the host. */
+  /** Converts a path in this container to a host path; null if not mounted from the host. */
   toHost(here: string): string | null {
     const mapping = this.#mappingOf(here);
     return mapping ? join(mapping.host, relative(mapping.here, here)) : null;
   }
 
-  /** Converts a path on the host to a path in this container; null if the path is not mounted. */
+  /** Converts a host path to a path in this container; null if not mounted. */
   fromHost(host: string): string | null {
     const mapping = this.mappingOfHost(host);
     return mapping ? join(mapping.here, relative(mapping.host, host)) : null;

@@ -9,10 +9,7 @@ interface HostPathLink {
   to: string;
 }
 
-/**
- * Links every host directory that is mounted at a different path in this container, because project files may refer to
- * its host path. Ignores errors.
- */
+/** Links host directories that are mounted elsewhere, because project files may contain host paths. Ignores errors. */
 export async function linkAllHostPaths(paths: HostPaths): Promise<HostPathLink[]> {
   const made: HostPathLink[] = [];
   for (const host of paths.sources) {
@@ -24,11 +21,7 @@ export async function linkAllHostPaths(paths: HostPaths): Promise<HostPathLink[]
   return made;
 }
 
-/**
- * Makes a host path available at the same path in this container. If it is mounted at another path, a symbolic link is
- * created. Without the link, compose would resolve relative bind mounts to wrong host paths, where the engine would
- * create empty directories. Returns the new link; null if none was needed.
- */
+/** Makes a host path valid in this container. Returns the new link; null if none was needed. */
 export async function linkHostPath(paths: HostPaths, host: string): Promise<HostPathLink | null> {
   const mapping = paths.mappingOfHost(host);
   if (!mapping)
@@ -38,6 +31,7 @@ export async function linkHostPath(paths: HostPaths, host: string): Promise<Host
     );
   const here = join(mapping.here, relative(mapping.host, host));
   if (here === host || (await sameFile(here, host))) return null;
+  // Without a link, compose resolves relative bind mounts wrongly, and the engine creates empty directories.
   const link = await firstMissing(mapping.host, host);
   const refusal = (why: string) =>
     new UpdateError('path-taken', `${host} cannot be created in this container: ${why}`, {

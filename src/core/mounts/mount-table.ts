@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 export type MountTableEntry = ReturnType<typeof parseMountTable>[number];
 
 /**
- * Parses the kernel's list of mounts. `root` keeps its octal escapes. `device` may differ from the device that `stat`
- * reports, for example on btrfs.
+ * `root` keeps its octal escapes. `device` may differ from the device of `stat`, for example on btrfs.
  * @param text - content of `/proc/<pid>/mountinfo`
  */
 export const parseMountTable = (text: string) =>
@@ -16,10 +15,7 @@ export const parseMountTable = (text: string) =>
       : [{ path: unescapeOctal(path), root, device, type, source: unescapeOctal(source) }];
   });
 
-/**
- * Returns the mount at a path; `root` and `device` are empty if there is none. `below` lists the mounts below the path,
- * relative to it.
- */
+/** Without a mount, `root` and `device` are empty. `below` lists mounts below the path, relative to the path. */
 export function readMountAt(path: string): { root: string; device: string; below: string[] } {
   const mounts = parseMountTable(readFileSync('/proc/self/mountinfo', 'utf8'));
   const { root = '', device = '' } = mounts.findLast((mount) => mount.path === path) ?? {};

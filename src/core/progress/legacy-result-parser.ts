@@ -7,8 +7,8 @@ const lineForm = /^[a-z]+(?: \(([a-z][a-z0-9-]*)\))?: (.*?)(?:\. Next: (.*))?$/s
 const stepForm = /; (v\d+\.\d+\.\d+) must be installed first$/;
 
 /**
- * Parses the result of a run from text logs, and from the logs of release 1.0.0, whose last event has no `result`. No
- * other code parses the updater's messages.
+ * Parses results in text logs, and of release 1.0.0, whose last event has no `result`. Only this class parses the
+ * updater's messages.
  */
 export class LegacyResultParser {
   #error: string | null = null;

@@ -16,19 +16,17 @@ const lineForm = new RegExp(
 const short: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
 
-/**
- * Formats an event as a log line (docs/contract.md 6.1) without the line break. So that `parseEventLine` can restore
- * the message, a backslash is doubled, a control character becomes `\n` or `\u001b`, and a message that begins like a
- * percentage gets a leading backslash.
- */
+/** Formats an event as a log line (docs/contract.md 6.1) without the line break. */
 export function formatEventLine({ time, level, phase, percent, message }: ProgressEvent): string {
+  // Backslashes are doubled, and control characters escaped, so that `parseEventLine` can restore the message.
   const escaped = escapeUnprintable(message.replace(/[\\\n\r\t]/g, (char) => short[char] ?? char));
   const head = `${time} ${level.toUpperCase().padEnd(5)} ${phase}`;
   if (percent !== undefined) return `${head} ${percent}% ${escaped}`;
+  // A leading backslash marks a message that begins like a percentage.
   return `${head} ${startsLikePercent.test(escaped) ? '\\' : ''}${escaped}`;
 }
 
-/** Parses a line written by `formatEventLine`; null for any other line, such as a line of a stack trace. */
+/** Parses a line of `formatEventLine`; null for other lines, such as a stack trace. */
 export function parseEventLine(line: string): ProgressEvent | null {
   const match = lineForm.exec(line.replace(/\r?\n?$/, ''));
   if (!match) return null;
@@ -45,7 +43,7 @@ export function parseEventLine(line: string): ProgressEvent | null {
   };
 }
 
-/** All fields of a `--log json` line, including those that are not part of the event, such as `restorePoint`. */
+/** All fields of a `--log json` line, even if the event lacks them, such as `restorePoint`. */
 export type LogLineFields = Readonly<Record<string, unknown>>;
 
 /** Parses a line of `--log json`; null for any other line. */

@@ -6,13 +6,10 @@ export interface RunResult extends z.infer<typeof runResultSchema> {}
 export const runResultSchema = z.object({
   outcome: z.enum(outcomes),
   /**
-   * Error code in lower-case letters, digits and `-`. Null after a success, and for the outcomes `usage`, `cancelled`
-   * and `crashed`.
+   * Error code in lower-case letters, digits and `-`. Null after a success, and for `usage`, `cancelled` and `crashed`.
    */
   code: z.nullable(z.string()),
-  /**
-   * State of the instance in one sentence without a period. After a success, this is the whole last line of the log.
-   */
+  /** State of the instance in one sentence without a period. After a success, the whole last line. */
   message: z.string(),
   /** Last error of the run; null after a success. */
   detail: z.nullable(z.string()),
@@ -33,11 +30,11 @@ export function formatLastLogLine({
   advice,
 }: Omit<RunResult, 'detail' | 'facts'>): string {
   const head = code === null ? outcome : `${outcome} (${code})`;
-  // The first `. Next: ` in the line must be the one before the advice, so the state must not contain this text.
+  // The advice follows the line's first `. Next: `, so the state must not contain this text.
   const state = oneLine(message).replaceAll('. Next: ', '. next: ');
   return advice === null ? `${head}: ${state}` : `${head}: ${state}. Next: ${oneLine(advice)}`;
 }
 
-/** Replaces line breaks with spaces, because the log would split the outcome into several lines. */
+/** Replaces line breaks with spaces, so that the outcome stays on one line of the log. */
 const oneLine = (text: string): string =>
   text.replace(/\s+/g, (blank) => (/[\r\n]/.test(blank) ? ' ' : blank));

@@ -30,25 +30,26 @@ export interface ReleaseAsset {
   url: string;
 }
 
-/** Returns the channel of a release; null for any other tag, which is never available as an update. */
+/** Returns a release's channel; null for other tags, which are never available as an update. */
 export function channelOf(version: string): Channel | null {
   const tag = parseSemverTag(version);
   if (tag.kind !== 'release' || tag.prefix !== 'v' || tag.suffix !== '') return null;
   return tag.version.includes('-') ? 'canary' : 'stable';
 }
 
-// Cache of the sorted releases. Every status request needs them, and the lists change only every ten minutes.
+// Cache of sorted releases. Every status request needs them, but they change only every ten minutes.
 const ordered = new WeakMap<readonly Release[], Partial<Record<Channel, readonly Release[]>>>();
 
 /**
- * Returns the releases of a channel, newest version first. Sorting by date would be wrong, because an older release
- * line may receive a fix later. The result is cached, so callers must not modify `releases` afterwards.
+ * Returns a channel's releases, newest version first. The result is cached, so callers must not modify `releases`
+ * afterwards.
  */
 export function listChannelReleases(channel: Channel, releases: readonly Release[]): readonly Release[] {
   const known = ordered.get(releases) ?? {};
   ordered.set(releases, known);
   known[channel] ??= releases
     .filter(({ version }) => channelOf(version) === channel)
+    // Not by date, because an older release line may receive a fix later.
     .toSorted((a, b) => compareVersions(b.version, a.version));
   return known[channel];
 }
@@ -58,8 +59,8 @@ export function findNewestRelease(channel: Channel, releases: readonly Release[]
 }
 
 /**
- * Checks whether a release is newer than the running version, which may have a leading `v`. False if the running
- * version is unknown: the release might be older, and migrations only run forward.
+ * Checks whether `version` is newer; `running` may have a leading `v`. False if `running` is unknown, because
+ * migrations only run forward.
  */
 export function isNewerVersion(version: string, running: string): boolean {
   const tag = parseSemverTag(running);

@@ -15,15 +15,15 @@ const numbered = new RegExp(`^(v?)(${number}(?:\\.${number}){0,4})((?:-[A-Za-z][
 const led = /^((?:[A-Za-z][A-Za-z0-9]*-)+)(v?\d.*)$/;
 const ownWord = /^(?:release|version|stable|lts)-$/;
 const word = /^(?:latest|release|stable|lts|current|mainline|production)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$/;
-// Build number after a version. It is ignored, because the tag of the next version has a different build number.
+// Build number after a version. Ignored, because the next version has another build number.
 const build = /-ls\d+$/;
 const date = /(?<!\d)(?:19|20)\d\d[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01])(?!\d)/;
 const commit = /^(?:(?:sha|git)-)?(?=[a-f]*\d)[0-9a-f]{7,40}$/;
-// Commit ID after a version. It is neither a pre-release nor a variant, because the next tag has a different commit ID.
+// Commit ID after a version. Neither pre-release nor variant, because the next tag has another ID.
 const committed = /-(?=[a-f]*\d)[a-f0-9]{7,40}(?=-|$)/;
 /**
- * A single number that is taken for a version. Longer numbers are dates or build numbers; a number with a leading zero
- * is a fragment of an ID, such as a commit hash.
+ * A single number that is taken for a version. Longer numbers are dates or build numbers; a leading zero means part of
+ * an ID.
  */
 const alone = /^(?:0|[1-9]\d{0,3})$/;
 
@@ -44,10 +44,7 @@ export const tagSuffixOf = (tag: PinTag): string => ('suffix' in tag ? tag.suffi
 export const isNumberedTag = (tag: PinTag): tag is NumberedTag =>
   tag.kind === 'release' || tag.kind === 'part';
 
-/**
- * Returns the version in an image's version label; null if there is none. Ignores a version with one or two numbers,
- * because that is usually the version of the base system.
- */
+/** Returns an image label's version, or null. One or two numbers are usually the base system's version. */
 export function parseVersionLabel(label: string | undefined): string | null {
   const tag = parsePinTag(label ?? '');
   return tag.kind === 'release' && !tag.lead ? tag.version : null;
@@ -62,15 +59,12 @@ function parseNumbered(text: string): NumberedTag | null {
   return { kind, text, version, prefix: prefix === 'v' ? 'v' : '', suffix };
 }
 
-/**
- * Parses a tag with a word before a complete version (`postgresql-v2.15.1`, `version-6.1.21`). After a word such as
- * `release`, two numbers are enough (`release-10.11`). After any other word, two numbers may be the version of the base
- * system (`alpine-3.20`).
- */
+/** Parses a word before a complete version: `postgresql-v2.15.1`, `version-6.1.21`. */
 function parsePrefixedTag(text: string): NumberedTag | null {
   const [, lead = '', rest = ''] = led.exec(text) ?? [];
   if (lead === '' || preReleasePattern.test(`-${lead}`) || date.test(text)) return null;
   const tag = parseNumbered(rest);
+  // After words such as `release`, two numbers are enough. In `alpine-3.20`, they may be the base system's version.
   const isOwn = tag?.kind === 'part' && ownWord.test(lead) && tag.version.includes('.');
   return tag?.kind === 'release' || isOwn ? { ...tag, text, lead } : null;
 }
@@ -78,7 +72,7 @@ function parsePrefixedTag(text: string): NumberedTag | null {
 /** Returns the part of the tag before the version: `postgresql-v`. */
 export const tagPrefixOf = ({ lead = '', prefix }: NumberedTag): string => `${lead}${prefix}`;
 
-/** Returns the offsets of the version in the tag, or of the whole tag if there is no version. */
+/** Returns the offsets of the version; without a version, of the whole tag. */
 export function versionRangeOf(tag: PinTag): [start: number, end: number] {
   if (!isNumberedTag(tag)) return [0, tag.text.length];
   const start = tagPrefixOf(tag).length;
@@ -89,9 +83,8 @@ const stated =
   /^(?:(?:[A-Za-z][A-Za-z0-9]*-)+(?=v?\d+\.\d+\.\d))?v?(\d+(?:\.\d+)*(?:-(?:canary|alpha|beta|rc)[.\d]*)?)/;
 
 /**
- * Returns the version or word in a tag without its variant: `1.144.1` for `v1.144.1-cuda`, `2.1.0` for `2.1.0-ls47`,
- * `release` for `release-cuda`. Used to check whether two tags have the same version, even if it is unknown which is
- * newer.
+ * Returns a tag's version or word: `1.144.1` for `v1.144.1-cuda`, `2.1.0` for `2.1.0-ls47`, `release` for
+ * `release-cuda`. Equal results mean equal versions, even if the tags cannot be ordered.
  */
 export const versionTextOf = (text: string): string => stated.exec(text)?.[1] ?? text.replace(/-.*$/, '');
 

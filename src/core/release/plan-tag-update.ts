@@ -45,9 +45,8 @@ export const formatTagLike = (tag: NumberedTag, version: string): string =>
   `${tagPrefixOf(tag)}${version}${tag.suffix}`;
 
 /**
- * Returns the tags under which the target may be published in the pin's variant, with and without `v`. All readings of
- * an ambiguous tag are included: `apache` may be a variant or a custom word, and `release-10.11` may be a floating tag
- * for releases whose own tags do not contain `release-`.
+ * Returns the target's possible tags in the pin's variant, with and without `v`. Includes every reading of an ambiguous
+ * tag.
  */
 export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
   const own = tagSuffixOf(tag) || suffix;
@@ -55,27 +54,24 @@ export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: R
     (isNumberedTag(tag) && tag.prefix === '' ? ['', 'v'] : ['v', '']).map(
       (prefix) => `${lead}${prefix}${version}${behind}`,
     );
+  // `apache` may be a variant or a custom word.
   if (tag.kind === 'other' && own === '') return [...forms('', `-${tag.text}`), ...forms('', '')];
   if (!isNumberedTag(tag) || !tag.lead) return forms('', own);
+  // `release-10.11` may be a floating tag for releases without `release-` in their tags.
   return [...forms(tag.lead, own), ...(tag.kind === 'part' ? forms('', own) : [])];
 }
 
-/**
- * Guesses the variants of a newer release if the current variant contains a number: `-alpine3.21` and `-alpine` for
- * `-alpine3.20`; `-p1` and no variant for `-p2`. Guesses are needed because the engine cannot list a registry's tags.
- */
+/** Guesses the variants of a newer release, because the engine cannot list a registry's tags. */
 function guessVariants(suffix: string): string[] {
   const [, before = '', number = '', after = ''] = /^(.*?)(\d{1,4})(\D*)$/.exec(suffix) ?? [];
   if (number === '') return [];
+  // Includes `-alpine3.21` and `-alpine` for `-alpine3.20`, and `-p1` and no variant for `-p2`.
   const later = [1, 2, 3, 4, 5].map((more) => Number(number) + more);
   const numbered = [...later, 0, 1].map((each) => `${before}${each}${after}`);
   return [...numbered, `${before.replace(/[\d.]+$/, '')}${after}`, ''].filter((each) => each !== suffix);
 }
 
-/**
- * Returns all tags under which a target may be published: complete versions, then partial versions, then other
- * variants.
- */
+/** Returns a target's possible tags: complete versions, then partial versions, then other variants. */
 export function listPossibleTags(tag: PinTag, target: ReleaseTarget): string[] {
   const { version } = target;
   const variants = isNumberedTag(tag)

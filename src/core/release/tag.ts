@@ -2,9 +2,7 @@ import valid from 'semver/functions/valid.js';
 
 /** A tag that contains a version. */
 export interface NumberedTag {
-  /**
-   * `part` means a partial version with one or two numbers. Such a tag usually points to the newest matching release.
-   */
+  /** `part` means one or two numbers. Such a tag usually points to the newest matching release. */
   kind: 'release' | 'part';
   text: string;
   /** Version: `1.2.3`, `2025.08.4` or `1.6.0-canary.4`; `2` or `2025.10` if it is partial. */
@@ -26,7 +24,7 @@ const number = '(?:0|[1-9]\\d*)';
 const stable = `${number}\\.${number}\\.${number}`;
 const release = new RegExp(`^(v?)(${stable}(?:-canary\\.${number})?)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
 
-// A suffix such as `-rc1` marks a pre-release. It is not a variant, because new versions are not published with it.
+// Suffix of a pre-release, such as `-rc1`. Not a variant, because new versions do not have the suffix.
 export const preReleasePattern =
   /-(?:canary|alpha|beta|rc|pre|preview|dev|nightly|snapshot|next|edge|a|b)(?:[.\d_-]|$)/i;
 

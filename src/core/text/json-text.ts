@@ -13,10 +13,7 @@ const parsedJson = z.transform((text: string, { issues }): unknown => {
 export const createJsonTextSchema = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(z.pipe(z.string(), parsedJson), schema);
 
-/**
- * Compares the `format` number in a JSON object with the given number; null if they are equal or the object has no such
- * number. The text may be truncated.
- */
+/** Compares `format` in a JSON object with the given number; null if equal or missing. The text may be truncated. */
 export function compareJsonFormat(text: string, format: number): 'older' | 'newer' | null {
   let found: unknown;
   try {

@@ -1,10 +1,7 @@
 /** Characters that move the cursor, that change, hide or reorder nearby text, or that UTF-8 cannot represent. */
 const risky = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/gu;
 
-/**
- * Replaces unsafe characters with escapes such as `\u202e`, so that a text is safe in a log, on a page and in a
- * terminal.
- */
+/** Replaces characters that are unsafe in logs, pages or terminals with escapes such as `\u202e`. */
 export const escapeUnprintable = (text: string): string =>
   text.replace(risky, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 

@@ -1,21 +1,18 @@
 import { parseJsonOrNull } from '../objects/json.ts';
 
 /**
- * Matches the errors of engine calls that compose cancelled because another call failed. Compose 5 also reports errors
- * for calls that it never made, because they needed the failed call's result.
+ * Matches errors of calls that compose cancelled because another call failed. Compose 5 also reports calls that it
+ * could therefore not make.
  */
 const cancelled =
   /(?:^|[\s:])context canceled$|internal: rename node #\d+: create node #\d+ returned empty ID/;
 /**
- * Matches the start of a cancelled call's message, before the actual cause. It contains `error during connect`,
- * although the engine is available.
+ * Matches the prefix of a cancelled call's message. `error during connect` is misleading, because the engine is
+ * available.
  */
 const causeOfCancelled = /error during connect: .*?: (?=error (?:response from daemon|from registry): )/gi;
 
-/**
- * Returns compose's errors and warnings without its progress; the last message is the cause. Compose ends its JSON
- * progress with `{"error":true,"message":…}`, and prints warnings as `time="…" level=warning msg="…"`.
- */
+/** Returns compose's errors and warnings without its progress; the last message is the cause. */
 export function parseComposeMessages(stderr: string): string[] {
   const byText = new Map<string, { text: string; abouts: string[] }>();
   const warned = new Set<string>();
@@ -23,16 +20,15 @@ export function parseComposeMessages(stderr: string): string[] {
     const { text, about, isWarning } = readLine(line.trim());
     if (text && isWarning) warned.add(text);
     if (!text) continue;
-    // If several services fail with the same error, the message is returned once, with all their names. Compose's final
-    // message belongs to no service, so it is never merged with the message of a service.
+    // Merge equal errors of several services into one message. Compose's final message has no service, so keep it
+    // separate.
     const key = `${about === '' ? '' : 'of'} ${text}`;
     const known = byText.get(key) ?? { text, abouts: [] };
     byText.set(key, known);
     if (!known.abouts.includes(about)) known.abouts.push(about);
   }
   const given = [...byText.values()].map(({ text, abouts }) => `${abouts.join(', ')} ${text}`.trim());
-  // If a call fails, compose cancels the other calls in progress. Omit the errors of the cancelled calls if the cause
-  // is known.
+  // If the cause is known, omit the errors of cancelled calls.
   const isCause = (text: string) => !cancelled.test(text);
   const messages = given.some((text) => isCause(text) && !warned.has(text)) ? given.filter(isCause) : given;
   // Omit earlier messages that the last message repeats.
@@ -52,6 +48,7 @@ function readLine(line: string): { text: string | null; about: string; isWarning
   if (line.startsWith('{')) {
     const event = parseJsonOrNull(line);
     if (!event) return given(line);
+    // Compose's JSON progress ends with `{"error":true,"message":…}`.
     if (event.error === true) return given(String(event.message ?? ''));
     // Compose up to 2.x prints "Error" in `text`, compose 5.0 and later in `status`.
     if (event.text === 'Error' || event.status === 'Error') {

@@ -6,11 +6,11 @@ import { createComposeError, isModelPluginMissing } from './create-compose-error
 import type { Engine } from './engine.ts';
 import type { CommandResult } from './run-command.ts';
 
-/** Options that make compose resolve the project in the same way as on the host. All paths are absolute host paths. */
+/** Options with which compose resolves the project as on the host. All paths are absolute host paths. */
 export interface ComposeProject extends ProjectStartOptions {
   /**
-   * Whether an env file sets COMPOSE_COMPATIBILITY, which changes the separator in container names. The updater
-   * overrides the variable, so that existing containers keep their names.
+   * Whether an env file sets COMPOSE_COMPATIBILITY, which would change container names. The updater overrides the
+   * variable.
    */
   asksForNames?: boolean;
 }
@@ -97,18 +97,12 @@ interface UpOptions {
   forceRecreate?: boolean;
   /** Files added to the project's compose files. */
   override?: readonly string[];
-  /**
-   * Whether to repeat the command after an engine outage; false by default. Set this only if the command changes
-   * nothing.
-   */
+  /** Whether to repeat the command after an engine outage. Set this only if the command changes nothing. */
   repeatable?: boolean;
   deadlineMs: number;
 }
 
-/**
- * Engines whose compose is older than 2.35 and therefore lacks `--no-env-resolution`; only a host's compose can be so
- * old. With this flag, compose 5.0 and later resolve a project without its env files.
- */
+/** Engines with a compose before 2.35, without `--no-env-resolution`. Only a host's compose can be so old. */
 const olderCompose = new WeakSet<Engine>();
 
 export class Compose {
@@ -138,15 +132,15 @@ export class Compose {
   }
 
   /**
-   * Returns the resolved model of the project with the services of all profiles.
+   * Returns the resolved model, with the services of all profiles.
    * @throws UpdateError compose-invalid with compose's message
    */
   async config(options: ConfigOptions = {}): Promise<ComposeModel> {
     // Never print the model: it contains the values of env files.
     let result = await this.#config(options);
     if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
-      // The command may have failed because of an unreadable env file of a service that the run does not update, so
-      // resolve the model again without reading the services' env files.
+      // Another service's env file may be unreadable, so retry without env files. Compose 5.0 and later read none with
+      // this flag.
       const without = await this.#config(options, '--no-env-resolution');
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
@@ -171,15 +165,14 @@ export class Compose {
   }
 
   /**
-   * Runs `docker compose up` for the services in `scale` only. Pass several services only if the command changes
-   * nothing, because containers must be replaced in order. The command never has `-y`, which would confirm compose's
-   * prompts, and `--remove-orphans=false` overrides COMPOSE_REMOVE_ORPHANS in the project's `.env`.
+   * Runs `docker compose up` for the services in `scale`. Pass several services only if nothing changes, because
+   * replacements need an order.
    */
   async up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const result = await this.#up(scale, options);
     if (!isModelPluginMissing(result)) return result;
-    // Compose requires docker-model if any service uses `models`, even a dependency that is not updated. Repeat the
-    // command with an override that removes the `models` of such dependencies.
+    // Compose requires docker-model even for dependencies with `models`. If only dependencies use `models`, retry
+    // without their `models`.
     const { services } = await this.config();
     const users = Object.keys(services).filter((name) => services[name]?.models);
     if (users.some((name) => scale.has(name))) return result;
@@ -194,10 +187,11 @@ export class Compose {
   #up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const files = [...this.project.files, ...(options.override ?? [])];
     const { oldNames = [], asksForNames } = this.project;
-    // `--compatibility` is set only here (docs/contract.md 2.9), because it would change the model of `config`, and no
-    // other command assigns container names.
+    // Only `up` assigns container names. `--compatibility` would change the model of `config` (docs/contract.md 2.9).
     const isOld = oldNames.some((name) => scale.has(name));
     const { cwd, env } = this.#where();
+    // Without `-y`, because it would confirm compose's prompts. `--remove-orphans=false` overrides
+    // COMPOSE_REMOVE_ORPHANS in the project's `.env`.
     const what = [
       options.start ? '--detach' : '--no-start',
       ...['--no-deps', '--no-build', '--pull', 'never', '--remove-orphans=false'],
@@ -239,7 +233,7 @@ export class Compose {
     ];
   }
 
-  /** A service may use the variable PWD, so set it as if the command were run in the project directory. */
+  /** Sets PWD to the project directory, because a service may use this variable. */
   #where() {
     return { cwd: this.project.directory, env: { PWD: this.project.directory } };
   }

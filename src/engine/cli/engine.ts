@@ -27,13 +27,10 @@ import { type RegistryCredentials, readRegistryCredentials } from '../registry/r
 import { isConnectionLost } from './is-connection-lost.ts';
 import { type CommandOptions, type CommandResult, runCommand } from './run-command.ts';
 
-/** Digest of a tag in its registry; `none` if the registry has no such tag; null if the digest is unknown. */
+/** Digest of a tag in its registry; `none` if the tag does not exist, null if unknown. */
 export type RemoteDigest = { digest: string } | 'none' | null;
 
-/**
- * Address of the engine. Commands receive it in flags, because compose could pass environment variables on to a
- * service.
- */
+/** Address of the engine. Commands receive it in flags, because compose could pass variables on to services. */
 interface EngineAddress {
   /** Socket or TCP address, such as `unix:///var/run/docker.sock`. */
   host: string;
@@ -45,18 +42,17 @@ interface EngineAddress {
 
 /** Options of a docker command. `env` is added to PATH and HOME. */
 interface DockerCommandOptions extends Partial<Omit<CommandOptions, 'signal'>> {
-  /** Whether to repeat the command after an engine outage; true by default. Must be false if repeating is unsafe. */
+  /** Whether to repeat the command after an engine outage; true by default. Set false if repeating is unsafe. */
   repeatable?: boolean;
 }
 
 /**
- * Compose plugin in the updater's image. The updater starts it directly, because docker takes longer to find the plugin
- * than most compose commands take to run.
+ * Compose plugin in the updater's image. Started directly, because docker's plugin search is slower than most commands.
  */
 const composePlugin = '/usr/local/libexec/docker/cli-plugins/docker-compose';
 const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
 
-/** Finds docker in the updater's own PATH, because the PATH of a command may come from the files of a stack. */
+/** Finds docker in the updater's own PATH, because a command's PATH may come from stack files. */
 function dockerProgram(): string {
   const paths = (process.env.PATH ?? '').split(':').map((folder) => join(folder, 'docker'));
   return paths.find((path) => isAbsolute(path) && existsSync(path)) ?? 'docker';
@@ -74,20 +70,17 @@ const timeouts: EngineTimeouts = {
 };
 const awayMs = 60_000;
 /**
- * How long an outage must last before a deleted socket counts as lost. An engine that was restarted without
- * live-restore has stopped this process by then.
+ * If an outage lasts this long, a deleted socket counts as lost. Without live-restore, an engine restart stops this
+ * process earlier.
  */
 const lostSocketMs = 10_000;
 const maxAttempts = 3;
-/**
- * Maximum attempts for a read to which the engine responds with a status of 500 or more, for example because a
- * container is being removed.
- */
+/** Maximum attempts for a read if the status is 500 or more, as during a container's removal. */
 const maxReadings = 20;
 const readingPauseMs = 250;
 /**
- * Timeout for checking whether the engine responds. While starting or shutting down, it accepts connections but does
- * not respond.
+ * Timeout for checking whether the engine responds. A starting or stopping engine accepts connections without
+ * responding.
  */
 const probeMs = 4_000;
 const probePauseMs = 1_000;
@@ -95,8 +88,7 @@ const probePauseMs = 1_000;
 const isTraced = process.env.SVC_UPDATER_TRACE === '1';
 
 /**
- * Prints to standard error, not to the log, when a child process or an engine request started and ended. Times are in
- * milliseconds since this process started.
+ * Prints the start and end of a command or request to standard error, in ms since process start.
  * @param beganAt - time from `performance.now()`
  */
 function logTiming(what: string, beganAt: number, how: string): void {
@@ -119,16 +111,16 @@ interface SharedState {
   readonly client: EngineClient;
   hasAnswered: boolean;
   /**
-   * Start of the current outage, from `performance.now()`; null while the engine responds. Because all views share this
-   * field, an outage is logged once, even if several calls wait.
+   * Start of the current outage, from `performance.now()`, or null. Shared by all views, so that each outage is logged
+   * once.
    */
   awaySince: number | null;
   readonly shutdown: AbortController;
 }
 
 /**
- * Engine API with `docker` commands. Calls can be cancelled by the abort signal, and wait if the engine stops
- * responding. Methods throw UpdateError with an EngineError as its cause; streams throw EngineError.
+ * Engine API with `docker` commands. If the engine stops responding, calls wait. Methods throw UpdateError with an
+ * EngineError as its cause; streams throw EngineError.
  */
 export class Engine extends EngineApi {
   readonly address: EngineAddress;
@@ -145,8 +137,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Returns a view that ignores the abort signal, for work that must not be left unfinished. Only an engine shutdown
-   * ends the view's calls.
+   * Returns a view without the abort signal, for work that must finish. Only an engine shutdown ends the view's calls.
    */
   uncancellable(): Engine {
     return new Engine(this.address, { ...this.#options, signal: undefined }, this.#shared);
@@ -158,7 +149,7 @@ export class Engine extends EngineApi {
     return new Engine(this.address, { ...this.#options, signal: both }, this.#shared);
   }
 
-  /** Returns a view that does not log outages, for work after the last line of a run's log. */
+  /** Returns a view that logs no outages, for work after the last line of a log. */
   quiet(): Engine {
     return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#shared);
   }
@@ -210,9 +201,7 @@ export class Engine extends EngineApi {
     return stream;
   }
 
-  /**
-   * If the connection is lost, waits for the engine and reads the lines again: they may explain why an update failed.
-   */
+  /** If the connection is lost, waits and reads the lines again: they may explain a failed update. */
   override async readLastLines(...requested: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -235,7 +224,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Runs `docker …` and returns the result, whatever its exit code.
+   * Runs `docker …`. Returns the result for every exit code.
    * @throws UpdateError engine-unavailable if the engine stays unavailable
    */
   async call(args: readonly string[], options: DockerCommandOptions = {}): Promise<CommandResult> {
@@ -260,7 +249,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Resolves a tag or digest in its registry. Returns null if the request fails, because a failure must not end a run.
+   * Resolves a tag or digest in its registry. Null if the request fails, so that the run continues.
    * @throws CancelledError, InterruptedError
    */
   async findRemoteDigest({ repository, tag }: { repository: string; tag: string }): Promise<RemoteDigest> {
@@ -270,7 +259,7 @@ export class Engine extends EngineApi {
       return { digest };
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;
-      // Check the message as well as the code, because a server that is not a registry may also respond with 404.
+      // Check the message too, because a server that is not a registry may also return 404.
       const { code, message } = findEngineError(error) ?? error;
       return code === 'not-found' && /manifest unknown|not found/i.test(message) ? 'none' : null;
     }
@@ -291,9 +280,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Waits until the engine stops responding, then makes calls in progress fail with InterruptedError. Call this only
-   * after this process has been asked to stop: an engine that then stops responding is shutting down and waits for this
-   * process to exit.
+   * Waits until the engine stops responding, then ends all calls with InterruptedError. Call this only after this
+   * process was asked to stop: an unresponsive engine is then shutting down.
    */
   async watchShutdown(): Promise<void> {
     while (await this.isResponding()) await sleep(probePauseMs, undefined, { ref: false });
@@ -333,7 +321,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Waits until the engine responds again, for example after a restart or an upgrade.
+   * Waits until the engine responds again, for example after an upgrade.
    * @param cause - error of the lost connection
    */
   async #awaitReturn(cause?: EngineError): Promise<void> {
@@ -341,8 +329,7 @@ export class Engine extends EngineApi {
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const isBack = await this.isResponding(this.aborted);
       if (this.aborted.aborted) throw this.abortError;
-      // If the engine responds to the first check, the lost connection was to a registry, not to the engine, so nothing
-      // is logged.
+      // If the engine responds at once, only a registry's connection was lost, so log nothing.
       if (isBack) return this.#noteAnswer();
       if (known.awaySince === null)
         this.#options.onAway?.(`the engine stopped responding; waiting up to ${awayMs / 1000} s for it`);
@@ -357,9 +344,7 @@ export class Engine extends EngineApi {
     throw new UpdateError('engine-unavailable', message, { cause });
   }
 
-  /**
-   * A response ends the outage even if the waiting call was cancelled; otherwise, the next outage would not be logged.
-   */
+  /** A response ends the outage even for a cancelled call; otherwise, the next outage is not logged. */
   #noteAnswer(): void {
     const { awaySince } = this.#shared;
     this.#shared.awaySince = null;
@@ -387,8 +372,8 @@ function targetOf({ host, tls }: EngineAddress): EngineConnection {
 }
 
 /**
- * Checks whether the engine's socket has been deleted on the host. A socket that is mounted as a file becomes unusable
- * when an engine with live-restore creates a new socket.
+ * Checks whether the engine's socket was deleted on the host. A restarted engine with live-restore creates a new
+ * socket, but a file mount keeps the old one.
  */
 async function isSocketGone(host: string): Promise<boolean> {
   const found = await stat(host.replace(/^unix:\/\//, '')).catch(() => null);

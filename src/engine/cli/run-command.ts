@@ -32,18 +32,12 @@ const graceMs = 5_000;
 /** Number of lines retained from the end of standard error. Each line is truncated to `longestLine` characters. */
 const tailLines = 200;
 const longestLine = 16 * 1024;
-/**
- * Maximum size of standard output in bytes. A command that prints more is killed, because half a compose model is
- * useless.
- */
+/** Maximum bytes of standard output. A command that prints more is killed: half a compose model is useless. */
 const longestOutput = 64 * 1024 ** 2;
 /** Longest delay of Node's timers. A timer with a longer delay fires immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/**
- * Runs a command to completion, without a shell, in its own process group. Ctrl-C in the updater's terminal therefore
- * does not reach a compose command that must finish, and a deadline also stops the plugin started by `docker compose`.
- */
+/** Runs a command to completion, without a shell. */
 export async function runCommand(
   file: string,
   args: readonly string[],
@@ -54,14 +48,15 @@ export async function runCommand(
     env: options.env,
     extendEnv: false,
     stdin: options.input === undefined ? 'ignore' : 'pipe',
+    // In its own process group, compose is not stopped by Ctrl-C in the updater's terminal. A deadline stops the whole
+    // group, so also the plugin of `docker compose`.
     detached: true,
     cleanup: false,
     reject: false,
     stripFinalNewline: false,
     buffer: false,
   });
-  // Only the last lines are retained: a pull reports the progress of every block, and a command in a container may
-  // print any amount.
+  // Retain only the last lines, because pulls and container commands may print any amount.
   const tail: string[] = [];
   const errors = createLineSplitter((line) => {
     options.onStderrLine?.(line);
@@ -97,10 +92,10 @@ export async function runCommand(
   if (options.signal?.aborted) onAbort();
   options.signal?.addEventListener('abort', onAbort, { once: true });
 
-  // Errors of `input` are ignored: a command that exits early breaks the pipe, and its exit code gives the cause.
-  // Errors of `output`, such as a full disk, are thrown.
+  // Ignore errors of `input`: if a command exits early, its exit code gives the cause.
   const { input, output } = options;
   const fed = input && child.stdin && pipeline(input, child.stdin).catch(() => {});
+  // Errors of `output`, such as a full disk, are thrown.
   const drained =
     output &&
     child.stdout &&

@@ -2,10 +2,10 @@ import { posix } from 'node:path';
 import { requestedMountsOf } from '../objects/container.ts';
 import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 
-// Privileges on the host that a container's definition can grant. The engine does not restrict them: every client may
-// request them. Lifting a restriction (a read-only file system, a ban on new privileges) is not reported.
+// Privileges on the host that a container's definition can grant. The engine grants them to every client. Lifted
+// restrictions, such as a read-only file system, are not reported.
 
-/** Definition of a container, whose two parts are in an inspection and in the body of `POST /containers/create`. */
+/** Container definition, from an inspection or from the body of `POST /containers/create`. */
 export interface ContainerDefinition {
   config: Json;
   hostConfig: Json;
@@ -23,11 +23,11 @@ export interface HostPrivilege {
 /** Information about the instance and its volumes that a container's definition does not contain. */
 export interface PrivilegeContext {
   /**
-   * Checks whether a normalized host path belongs to the instance, so that mounting it gives no access to other data.
-   * Resolve symbolic links before the call, because they may lead to other directories.
+   * Checks whether a normalized host path belongs to the instance. Resolve symbolic links first, because they may lead
+   * elsewhere.
    */
   isOwn: (path: string) => boolean;
-  /** Returns a named volume's driver options, even if the volume is yet to be created; empty for an unknown volume. */
+  /** Returns a named volume's driver options, even before its creation; empty for an unknown volume. */
   volumeOptions: (name: string) => Json;
 }
 
@@ -37,10 +37,7 @@ export const containerDefinitionOf = (raw: Json): ContainerDefinition => ({
   hostConfig: toObject(raw.HostConfig),
 });
 
-/**
- * Finds the privileges on the host that `then` grants and `now` does not. Both definitions must include the defaults of
- * the image and the engine.
- */
+/** Finds host privileges that `then` grants and `now` does not. Both must include the defaults of image and engine. */
 export function findGainedPrivileges(
   now: ContainerDefinition,
   then: ContainerDefinition,
@@ -79,10 +76,7 @@ const namespaces = [
   ['cgroup', 'CgroupnsMode'],
 ] as const;
 
-/**
- * A namespace shared with another container counts as a privilege, because that container may share the host's
- * namespace.
- */
+/** Sharing another container's namespace counts as a privilege: that namespace may be the host's. */
 const findGainedNamespaces = (now: Json, then: Json): HostPrivilege[] =>
   namespaces.flatMap(([section, key]) => {
     const mode = String(then[key] ?? '');
@@ -100,8 +94,8 @@ const named = (value: unknown): string[] =>
   toStrings(value).map((each) => each.toUpperCase().replace(/^CAP_/, ''));
 
 /**
- * Returns the capabilities of a container by the rules of moby's `oci/caps/utils.go`. If `added` is `ALL`, the
- * container has all capabilities except those in `dropped`.
+ * Returns a container's capabilities by moby's `oci/caps/utils.go`. If `added` is `ALL`, only those in `dropped` are
+ * missing.
  */
 function capabilities(host: Json): { added: Set<string>; dropped: Set<string> } {
   const [wished, dropped] = [named(host.CapAdd), new Set(named(host.CapDrop))];
@@ -149,7 +143,7 @@ const requestText = ({ Driver, Count, DeviceIDs, Capabilities }: Json): string =
     .filter((word) => word !== '')
     .join(' ');
 
-/** A custom security profile may confine nothing, so it counts as a privilege unless the container already has it. */
+/** A custom security profile counts as a new privilege, because it may confine nothing. */
 function findGainedProfiles(now: Json, then: Json): HostPrivilege[] {
   const options = (host: Json) =>
     toStrings(host.SecurityOpt)
@@ -173,8 +167,8 @@ const isDefault = (option: string): boolean =>
 const isOff = (option: string): boolean => /=(?:unconfined|disable)$/.test(option);
 
 /**
- * Checks whether system paths that are hidden now become visible. If a definition has no list of hidden paths, the
- * engine uses its default list, which it reports only for existing containers.
+ * Checks whether hidden system paths become visible. A definition without a list gets the engine's default, which only
+ * existing containers report.
  */
 const gainsSystemPaths = (now: Json, then: Json): boolean =>
   then.Privileged !== true &&
@@ -206,8 +200,7 @@ function findGainedMounts(
   };
   const known = read(now);
   const gained = read(then).flatMap(({ source, destination, writable, path, options }): HostPrivilege[] => {
-    // An existing mount of a directory does not cover a new mount below it, because a link in the directory may point
-    // anywhere.
+    // A mounted directory does not cover mounts below it, because a link may point anywhere.
     const covers = (mount: (typeof known)[number]) =>
       (mount.writable || !writable) &&
       (path === null ? mount.source === source : mount.path === path || mount.path === '/');
@@ -232,7 +225,7 @@ const ofNetwork = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'tmpfs']);
 const isHostDevice = ({ type, device }: Json): boolean =>
   device !== undefined && !ofNetwork.has(String(type ?? ''));
 
-/** The user and the groups count as privileges, because they determine what a container may do with its mounts. */
+/** User and groups count as privileges, because they determine access to mounts. */
 function findGainedIdentity(now: ContainerDefinition, then: ContainerDefinition): HostPrivilege[] {
   const user = ({ config }: ContainerDefinition) => String(config.User ?? '').split(':');
   const isRoot = (definition: ContainerDefinition) => ['', '0', 'root'].includes(user(definition)[0] ?? '');

@@ -7,22 +7,16 @@ import {
 } from '../objects/container.ts';
 import { composeLabels } from '../objects/labels.ts';
 
-/** Facts about an instance. They must not come from its containers' labels alone, because labels cannot be trusted. */
+/** Facts about an instance. They must not come from labels alone, because labels cannot be trusted. */
 export interface KnownInstance {
   project: string;
   /** Host path of the directory with the compose files. */
   directory: string;
   /** Name of the app's service. */
   app: string;
-  /**
-   * Compose origins of the instance that are known from sources other than the checked labels, in the format of
-   * `composeOriginOf`.
-   */
+  /** Compose origins from other sources than the checked labels, in the format of `composeOriginOf`. */
   knownOrigins: ReadonlySet<string>;
-  /**
-   * Id of the container in which the server runs; null for a manual update. Its labels contain one of the known
-   * origins.
-   */
+  /** Id of the server's container, which has a known origin; null for a manual update. */
   serverId: string | null;
   /** Whether an interrupted run may have left some containers with a different image. */
   isHalfReplaced: boolean;
@@ -51,8 +45,7 @@ export const expectedComposeOriginOf = (project: {
 }): string => [project.directory, project.files.join(), project.envFiles.join()].join('\n');
 
 /**
- * Texts for a message about containers of one service that have different origins. `foreign` is used if it is known
- * which containers are foreign; otherwise, `all` is used.
+ * Texts about containers of one service with different origins. If the foreign containers are unknown, `all` is used.
  */
 interface OriginDifference {
   foreign: string;
@@ -82,9 +75,7 @@ function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): st
 }
 
 /**
- * Finds containers that another user may have started in a project (docs/contract.md 4.10); null if there are none.
- * Compares only containers of the same service, because compose creates these from one directory, one list of files and
- * one repository.
+ * Finds containers that another user may have started (docs/contract.md 4.10); null if there are none.
  * @param containers - containers of the project, without one-off containers, hooks and leftovers of an interrupted
  * compose command
  */
@@ -92,10 +83,10 @@ export function findUnrelatedContainers(
   containers: readonly ListedContainer[],
   known: KnownInstance,
 ): UnrelatedContainers | null {
-  // Containers of different services are not compared, because their origins may differ: a service can be started
-  // separately, and projects in two directories may have the same name.
+  // Compose creates a service's containers from one directory, one list of files and one repository. Origins of
+  // different services may differ: each can be started separately, and projects in two directories may share a name.
   for (const [service, all] of Map.groupBy(containers, serviceOf)) {
-    // Skip names that no service in a compose file can have, because the messages below print the name.
+    // Skip impossible service names, because the messages below print the name.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
     const odd = findOriginMismatch(service, all, known) ?? findImageMismatch(all, known);
     const twin = odd === null && !known.isHalfReplaced ? findDuplicateNumbers(service, all, known) : null;
@@ -109,7 +100,7 @@ export function findUnrelatedContainers(
 }
 
 interface OriginMismatch {
-  /** The foreign containers, or all containers of the service if it is unknown which of them are foreign. */
+  /** The foreign containers; all containers of the service if the foreign ones are unknown. */
   containers: readonly ListedContainer[];
   by: OriginDifference;
   isCertain: boolean;
@@ -125,8 +116,8 @@ function findOriginMismatch(
     container.labels[composeLabels.directory] === known.directory;
   const isApp = service === known.app;
   const isOfServer = known.serverId !== null && (isApp || all.some(({ id }) => id === known.serverId));
-  // If no container has a known origin, those from the instance's directory count as the instance's own, because the
-  // operator has mounted this directory, or the server belongs to it.
+  // If no container has a known origin, trust the instance's directory. The operator has mounted it, or the server
+  // belongs to it.
   const own = isOfServer || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
   if (own.length === 0 && !isApp) return null;
   const odd = all.filter((each) => !own.includes(each));
@@ -139,10 +130,7 @@ function findOriginMismatch(
   return { containers: all, by: differenceOf(all, first), isCertain: false };
 }
 
-/**
- * Returns the texts for the first part of the origin (directory, compose files or env files) in which a container's
- * labels differ from the known origin.
- */
+/** Returns the texts for the first origin part that differs from the known origin. */
 function differenceOf(odd: readonly ListedContainer[], claim: string): OriginDifference {
   const truth = claim.split('\n');
   const at = truth.findIndex((part, at) => odd.some((each) => originPartsOf(each)[at] !== part));
@@ -158,10 +146,7 @@ function findImageMismatch(all: readonly ListedContainer[], known: KnownInstance
   return { containers: odd, by: otherImage, isCertain: own !== null };
 }
 
-/**
- * Finds containers of a service with the same number. Compose gives each container of a service its own number, so one
- * of them was probably left by a failed run of another updater.
- */
+/** Finds containers of a service with the same number. A failed run of another updater probably left one. */
 function findDuplicateNumbers(
   service: string,
   all: readonly ListedContainer[],
@@ -211,8 +196,8 @@ function describeMismatch(
   containers: readonly ListedContainer[],
 ): UnrelatedContainers {
   const keyOf = by === otherImage ? (each: ListedContainer) => repositoryOf(each) ?? '' : composeOriginOf;
-  // The majority only decides which containers the suggested command removes. It is no proof, because anyone can start
-  // more containers.
+  // A majority proves nothing, because anyone can start containers. It only selects containers for the suggested
+  // command.
   const votes = Map.groupBy(containers, keyOf);
   const likely = all
     .map(keyOf)
@@ -227,10 +212,7 @@ function describeMismatch(
 const recreationAdviceOf = (service: string): string =>
   `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
 
-/**
- * Returns the containers of a directory that share the most common compose and env files; all containers if none
- * belongs to the directory.
- */
+/** Returns the directory's containers with the most common files; all containers if the directory has none. */
 export function findLargestComposeOriginGroup<C extends Pick<Container, 'labels'>>(
   containers: readonly C[],
   directory: string,

@@ -13,8 +13,8 @@ export interface LocalImage {
 }
 
 /**
- * Checks whether a container was created from an image, or from a different image with the same content. Images differ
- * in this way if a tag was published again with a different index (docs/contract.md 3.15).
+ * Checks whether a container's image is this image, or has the same content. A tag that is published again may only
+ * have a different index (docs/contract.md 3.15).
  */
 export const isContainerOfImage = (
   { imageId, imageManifest }: ImageInUse,
@@ -35,10 +35,7 @@ export const isSameImage = (
 export const hasSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageInUse): boolean =>
   isContainerOfImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
-/**
- * Checks whether `docker compose up` keeps a container after the image was pulled. Compose up to 5.2 labels a container
- * with the image's id, so the container is replaced if the id has changed.
- */
+/** Checks whether `docker compose up` keeps a container after a pull. Compose up to 5.2 compares the image's id. */
 export const canRemainAfterUp = (
   container: ImageInUse & Pick<Container, 'labels'>,
   image: LocalImage | null | undefined,
@@ -46,6 +43,6 @@ export const canRemainAfterUp = (
   isContainerOfImage(container, image) &&
   (container.imageId === image?.id ||
     (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none') ||
-    // Compose 5.3 and later compare only the content: they label a container with the manifest's digest, or with the
-    // image's id if `up` itself pulled the image.
+    // Compose 5.3 and later compare only the content. Their label is the manifest's digest, or the image's id if `up`
+    // itself pulled the image.
     isVersionAtLeast(container.labels[composeLabels.version] ?? '', '5.3'));

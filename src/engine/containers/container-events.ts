@@ -4,7 +4,7 @@ import { EngineError } from '../http/engine-error.ts';
 import { decodeLines } from '../http/lines.ts';
 import { parseJsonOrNull } from '../objects/json.ts';
 
-/** Events about a changed container state. Events of single health checks are left out: there are too many of them. */
+/** Events about a changed container state, without single health checks: there are too many. */
 const changes = [
   ...['create', 'start', 'die', 'oom', 'restart', 'pause', 'unpause', 'rename', 'destroy'],
   'health_status',
@@ -15,8 +15,8 @@ const calmMs = 2_000;
 const deafMs = 250;
 
 /**
- * Lets a caller poll as soon as a container changes. The event stream may be interrupted, or blocked by a proxy. This
- * is not reported, because the caller also polls without events.
+ * Lets a caller poll as soon as a container changes. Stream failures are not reported, because the caller also polls
+ * without events.
  * @param about - filter for the containers: their ids, `{ container: […] }`, or a label
  */
 export function listenForContainerChanges(engine: Engine, about: EngineFilters) {
@@ -36,7 +36,7 @@ export function listenForContainerChanges(engine: Engine, about: EngineFilters) 
       { ...about, event: changes },
       {
         onEvent: tell,
-        // A change before the stream was opened or after it ended causes no event, so the caller must poll.
+        // Poll now, because changes while the stream is closed cause no event.
         onOpen: () => {
           state = 'open';
           tell();
@@ -51,12 +51,12 @@ export function listenForContainerChanges(engine: Engine, about: EngineFilters) 
   open();
   return {
     /**
-     * Resolves when the caller should poll: when an event arrives or the stream opens or ends, and at the latest after
-     * `withinMs` or two seconds (250 ms if no stream is open), whichever is shorter. Resolves immediately if there was
-     * such a change since the last call.
+     * Resolves when the caller should poll: after an event, or when the stream opens or ends. Waits at most `withinMs`,
+     * and at most two seconds, or 250 ms without an open stream. Returns at once if there was a change since the last
+     * call.
      */
     async next(withinMs: number): Promise<void> {
-      // Reopen an ended stream at most once every two seconds, because a server may close each stream immediately.
+      // Reopen a stream at most every two seconds, because a server may close each immediately.
       if (state === 'over' && performance.now() - openedAt >= calmMs) open();
       if (!hasNews) {
         const { promise, resolve } = Promise.withResolvers<void>();
@@ -72,8 +72,7 @@ export function listenForContainerChanges(engine: Engine, about: EngineFilters) 
 }
 
 /**
- * Records which of these containers are being stopped. Only events show this, and the engine continues a stop after its
- * client has disconnected.
+ * Records which containers are being stopped. The engine continues a stop without its client, and only events show it.
  */
 export function watchContainerStops(engine: Engine, ids: readonly string[]) {
   const stopping = new Set<string>();
@@ -88,15 +87,12 @@ export function watchContainerStops(engine: Engine, ids: readonly string[]) {
       },
     },
   );
-  /** Returns the ids of containers that have received a signal since the watch began and have not exited since. */
+  /** Returns the ids of containers that received a signal and have not exited since. */
   const underWay = () => [...stopping];
   return { underWay, close };
 }
 
-/**
- * Calls `onStart` for each container that starts, whichever client requested the start. Returns a function that ends
- * the watch.
- */
+/** Calls `onStart` for every started container, whichever client started it. Returns a function that ends the watch. */
 export const watchContainerStarts = (
   engine: Engine,
   onStart: (id: string, attributes: Readonly<Record<string, string>>) => void,

@@ -7,7 +7,7 @@ import { findEngineError } from '../http/engine-error.ts';
 const mendArchives =
   'This engine cannot copy files to or from containers (docker cp fails). Update the engine, then run {command} again.';
 
-/** Rethrows an archive call's error. If the engine itself rejected the call, adds the advice to update the engine. */
+/** Rethrows an archive call's error. If the engine rejected the call, adds advice to update the engine. */
 export function rethrowWithArchiveAdvice(error: unknown): never {
   const cause = findEngineError(error);
   if (!(error instanceof UpdateError) || cause?.status == null || cause.code === 'refused-by-proxy')
@@ -16,8 +16,7 @@ export function rethrowWithArchiveAdvice(error: unknown): never {
 }
 
 /**
- * Maximum number of bytes read in addition to the content, for headers and padding. This limit stops the transfer of a
- * directory or of a file that is too big.
+ * Maximum bytes read besides the content, for headers and padding. Stops transfers of directories and oversized files.
  */
 const besides = 16 * tarBlockSize;
 
@@ -52,13 +51,12 @@ export async function readContainerFile(
  */
 export async function hasDirectoryEntries(engine: Engine, id: string, path: string): Promise<boolean> {
   const archive = (await readArchive(engine, id, path, 0))?.toString('latin1') ?? '';
-  // The first header is that of the directory itself. Headers of types x and L are not counted, because they only
-  // precede an entry's header.
+  // The first header is the directory's own. Headers of types x and L are not entries.
   const headers = archive.match(/.{156}[^xL].{100}ustar.{250}/gs) ?? [];
   return headers.length > 1 || archive.length >= besides;
 }
 
-/** Reads the start of the engine's tar archive of a path; null if the path does not exist. */
+/** Reads the start of a path's tar archive; null if the path does not exist. */
 async function readArchive(engine: Engine, id: string, path: string, bytes: number): Promise<Buffer | null> {
   const limit = bytes + besides;
   const options = { params: { id, file: path }, query: { path }, limit, cut: true };
@@ -66,7 +64,7 @@ async function readArchive(engine: Engine, id: string, path: string, bytes: numb
   return status === 404 ? null : body;
 }
 
-/** Returns the archive's first entry if it is a regular file, otherwise the reason why it cannot be read. */
+/** Returns the archive's first entry if it is a regular file, otherwise a reason. */
 function parseFirstFile(archive: Buffer, maxBytes: number): ContainerFile | UnreadableFileReason {
   let extended: Record<string, string> = {};
   for (let at = 0; at + tarBlockSize <= archive.length; ) {

@@ -6,8 +6,8 @@ import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 import { type CopiedFile, readCopiedFiles } from './copied-files.ts';
 
 /**
- * Settings for recreating a container, as plain JSON from the engine's inspection. Never log them: they include the
- * values of environment variables.
+ * Settings for recreating a container, from the engine's inspection. Never log them, because they include environment
+ * variables.
  */
 export interface ContainerSnapshot {
   /** Id of the container, 64 hexadecimal digits. */
@@ -15,29 +15,20 @@ export interface ContainerSnapshot {
   name: string;
   /** Id of the local image, `sha256:…`. */
   imageId: string;
-  /**
-   * Digest of the image manifest that the container used; null if the engine did not report it. Missing in journals of
-   * earlier updater versions.
-   */
+  /** Digest of the used image manifest; null if not reported. Missing in journals of earlier updater versions. */
   imageManifest?: string | null;
   /** Image reference from which the container was created. */
   imageReference: string;
   /**
-   * Platform of the image manifest that the container used, such as `linux/arm64/v8`; null if the engine did not report
-   * the manifest. The image id is not sufficient, because it may stand for several platforms.
+   * Platform of the used manifest, such as `linux/arm64/v8`; null if not reported. An image id may stand for several
+   * platforms.
    */
   platform: string | null;
   config: Json;
   hostConfig: Json;
-  /**
-   * Requested endpoint settings, keyed by network name. Empty if the container has no network, or shares the network of
-   * the host or of another container.
-   */
+  /** Requested endpoint settings, keyed by network name. Empty if the container has no network of its own. */
   networks: Record<string, Json>;
-  /**
-   * Container ports published on the host at the time of the snapshot, such as `8080/tcp`. Missing in journals of
-   * earlier updater versions.
-   */
+  /** Container ports published on the host, such as `8080/tcp`. Missing in journals of earlier updater versions. */
   published?: readonly string[];
   /** Files that compose has copied into the container's own file system. */
   copied: CopiedFile[];
@@ -46,8 +37,8 @@ export interface ContainerSnapshot {
 }
 
 /**
- * Takes snapshots of all containers that exist. Call this while the containers are running: for a stopped container,
- * the engine no longer reports the MAC addresses of additional networks.
+ * Takes snapshots of existing containers. Call this while they run: stopped containers lack the MAC addresses of
+ * additional networks.
  * @param copied - paths to which compose may have copied files, keyed by container id; see `listCopiedPaths`
  * @throws UpdateError engine-unavailable
  */
@@ -91,8 +82,8 @@ export function toContainerSnapshot(raw: unknown, apiVersion = ''): ContainerSna
     networks: networksOf(toObject(toObject(NetworkSettings).Networks), {
       id,
       mode,
-      // Before API 1.52, `config.MacAddress` is the MAC address that was requested for the container's first network.
-      // Since 1.52, the engine does not report the requested address.
+      // Before API 1.52, `config.MacAddress` is the requested MAC address of the first network. Later versions do not
+      // report it.
       mac: isVersionAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
     }),
     published: listPublishedPorts(toObject(toObject(NetworkSettings).Ports)),
@@ -102,14 +93,13 @@ export function toContainerSnapshot(raw: unknown, apiVersion = ''): ContainerSna
 }
 
 /**
- * Returns the configuration for recreating a container. It may contain values from the image: the engine merges it with
- * the image's values, with the same result.
+ * Returns the configuration for recreating a container. Values from the image are harmless: the engine merges them
+ * again.
  */
 function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
   // The MAC address is part of the endpoint settings, see `networksOf`.
   const { MacAddress: _, ...kept } = config;
-  // The default host name is derived from the container's id, so it would be wrong for a new container. A container
-  // that shares the host's UTS namespace must not have a host name.
+  // The default host name is the old container's id. With the host's UTS namespace, no host name is allowed.
   if (kept.Hostname === id.slice(0, 12) || uts === 'host') delete kept.Hostname;
   // Podman also reports the default host name as the variable HOSTNAME.
   if (Array.isArray(kept.Env)) kept.Env = kept.Env.filter((entry) => entry !== `HOSTNAME=${id.slice(0, 12)}`);
@@ -122,8 +112,8 @@ function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; u
 }
 
 /**
- * Returns `Binds` and `Mounts` with the names of anonymous volumes, so that the new container mounts the same data. The
- * engine creates such a volume for a `VOLUME` of the image, or for a mount without a source.
+ * Returns `Binds` and `Mounts` with the names of anonymous volumes, to mount the same data. An anonymous volume comes
+ * from `VOLUME` or from a mount without a source.
  */
 function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | null; Mounts: Json[] | null } {
   const volumes = new Map(
@@ -144,8 +134,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       ...Object.keys(toObject(host.Tmpfs)),
     ].map(normalizeContainerPath),
   );
-  // Add only anonymous volumes. A named volume that is in neither Binds nor Mounts comes from `VolumesFrom`, which the
-  // new container also has.
+  // Add only anonymous volumes: other unlisted volumes come from `VolumesFrom`, which the new container has too.
   const anonymous = [...volumes]
     .filter(([destination, { Name }]) => !named.has(destination) && /^[0-9a-f]{64}$/.test(String(Name)))
     .map(([destination, { Name, RW }]) => ({
@@ -160,10 +149,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
   };
 }
 
-/**
- * Returns the requested network settings, without those that the engine chose: the addresses, and the short container
- * id as an alias.
- */
+/** Returns the requested network settings, without the engine's addresses and its alias, the short id. */
 function networksOf(
   networks: Json,
   { id, mode, mac }: { id: string; mode: string; mac: string | null },
@@ -184,9 +170,8 @@ function networksOf(
 }
 
 /**
- * Returns an endpoint's MAC address if it was probably requested (engines do not report this); otherwise an empty
- * string. Engines before 28 derive an unrequested MAC address from the IP address: reusing it with a different IP
- * address could create a duplicate.
+ * Returns an endpoint's MAC address if it was probably requested, otherwise an empty string. Engines before 28 derive
+ * other MAC addresses from the IP address: reuse with another IP address could create duplicates.
  */
 function requestedMacOf({ MacAddress, IPAddress }: Json): string {
   const made = String(IPAddress ?? '')

@@ -3,9 +3,7 @@ import { createTarEntry, tarTrailer } from '../../core/files/tar-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type ContainerFile, readContainerFile } from './container-file.ts';
 
-/**
- * A file that compose copied into a container after creating it. The engine's inspection does not include such files.
- */
+/** A file that compose copied into a created container. The engine's inspection does not list such files. */
 export interface CopiedFile extends Omit<ContainerFile, 'content'> {
   /** Absolute path in the container. */
   path: string;
@@ -17,8 +15,8 @@ export interface CopiedFile extends Omit<ContainerFile, 'content'> {
 const maxBytes = 1024 * 1024;
 
 /**
- * Returns the container paths of a service's configs and secrets. Compose usually mounts those with a `file`, and
- * copies those with `content` or `environment` into the container.
+ * Returns the container paths of a service's configs and secrets. Compose usually mounts `file` sources, and copies
+ * `content` and `environment`.
  * @param service - the service in the output of `docker compose config --format json`
  */
 export function listCopiedPaths(service: unknown): string[] {
@@ -35,8 +33,8 @@ function targets(references: unknown, directory: string): string[] {
 }
 
 /**
- * Reads files that compose has copied into a container. Skips missing files. Files that are too big, or that are not
- * regular files, are listed in `lost`.
+ * Reads files that compose has copied into a container. Skips missing files, and lists other unreadable files in
+ * `lost`.
  */
 export async function readCopiedFiles(
   engine: Engine,
@@ -70,8 +68,8 @@ export function createCopiedFilesArchive(files: readonly CopiedFile[]): Buffer {
 }
 
 /**
- * Formats a record of an extended tar header, such as `17 uid=100000000` with a line feed. The number at the beginning
- * is the length of the record, including the number itself.
+ * Formats a record of an extended tar header, such as `17 uid=100000000` with a line feed. The length includes its own
+ * digits.
  */
 function record(key: string, value: string | number): string {
   const rest = ` ${key}=${value}\n`;

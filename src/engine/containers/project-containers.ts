@@ -8,10 +8,7 @@ import {
 } from '../objects/container.ts';
 import { composeLabels } from '../objects/labels.ts';
 
-/**
- * Matches the temporary name that compose gives to a replacement container: the first 12 digits of the replaced
- * container's id, an underscore, and the final name.
- */
+/** Matches compose's temporary name: the first 12 digits of the replaced container's id, `_`, the final name. */
 const temporaryName = /^([0-9a-f]{12})_(.+)$/;
 
 export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => temporaryName.test(name);
@@ -21,8 +18,7 @@ export const finalNameOf = ({ name }: Pick<Container, 'name'>): string =>
   temporaryName.exec(name)?.[2] ?? name;
 
 /**
- * Checks whether the container has compose's default name (project, service and number) with this separator. Compose
- * uses `_` with `--compatibility`, otherwise `-`.
+ * Checks whether a container has compose's default name with this separator: `_` with `--compatibility`, otherwise `-`.
  */
 export function hasDefaultName(separator: '_' | '-', container: Pick<Container, 'name' | 'labels'>): boolean {
   const project = container.labels[composeLabels.project] ?? '';
@@ -30,9 +26,8 @@ export function hasDefaultName(separator: '_' | '-', container: Pick<Container, 
 }
 
 /**
- * Finds the services whose containers must keep names like `project_service_1`; otherwise, compose would rename the
- * containers that it replaces. A service with custom names (`container_name`) is included if the other services are,
- * because its links contain the names of their containers.
+ * Finds services whose containers must keep names like `project_service_1`. Compose would otherwise rename replaced
+ * containers.
  */
 export function findServicesWithUnderscoreNames(containers: readonly Container[]): string[] {
   const named = containers.map((container) => ({ ...container, name: finalNameOf(container) }));
@@ -40,6 +35,7 @@ export function findServicesWithUnderscoreNames(containers: readonly Container[]
     const telling = own.find((each) => hasDefaultName('_', each) || hasDefaultName('-', each));
     return telling === undefined ? null : hasDefaultName('_', telling);
   };
+  // A service with custom names follows the other services, because its links contain their container names.
   const others = isOld(named) ?? false;
   return [...Map.groupBy(named, serviceOf)]
     .flatMap(([service, own]) => ((isOld(own) ?? others) ? [service] : []))
@@ -59,10 +55,7 @@ export const isUnstartedWithTemporaryName = (container: Container): boolean =>
 export const isUnstartedReplacement = ({ status, labels }: Container): boolean =>
   status === 'created' && labels[composeLabels.replaces] !== undefined;
 
-/**
- * Checks whether a container only runs a hook of its service. Compose 5.3 does not set the hook label: it labels such a
- * container only with project, service and version.
- */
+/** Checks whether a container only runs a hook. Compose 5.3 sets no hook label, only project, service and version. */
 export const isHookContainer = ({ labels }: Pick<Container, 'labels'>): boolean =>
   labels[composeLabels.hook] !== undefined ||
   (labels[composeLabels.number] === undefined && labels[composeLabels.oneOff] === undefined);
@@ -72,16 +65,13 @@ export interface ProjectContainers {
   /** Sorted by container number. Includes containers that have a temporary name but are not leftovers. */
   containers: readonly Container[];
   /**
-   * Never-started containers with temporary names, from a compose command that is in progress or was killed. For each,
-   * the container to be replaced still exists, or another container already has the final name.
+   * Never-started containers with temporary names, from an unfinished compose command. The replaced container still
+   * exists, or another container already has the final name.
    */
   leftovers: readonly Container[];
 }
 
-/**
- * Checks whether compose has stopped a container to replace it, but has not removed it yet. Because the container was
- * running, its replacement must be started.
- */
+/** Checks whether compose stopped this container to replace it, so that the replacement must be started. */
 export const isStoppedForReplacement = (container: Container, leftovers: readonly Container[]): boolean =>
   !isUp(container) && leftovers.some((leftover) => isReplacementFor(leftover, container));
 
@@ -96,8 +86,7 @@ interface PreviousListing {
 }
 
 /**
- * Lists a project's containers. A project may have a hundred containers that the run does not touch, so results are
- * reused.
+ * Lists a project's containers. Reuses results, because a project may have a hundred untouched containers.
  * @param previous - previous result: containers with unchanged id, name and status are reused, except those of
  * `services`
  */

@@ -14,9 +14,9 @@ import { copyFilesToContainer } from './helper-container.ts';
 const createDeadlineMs = 300_000;
 
 /**
- * Recreates a container under its old name without starting it, and returns its id. A repeated call keeps an old
- * container that still exists, and a recreated container that has been started. It replaces a recreated container that
- * was never started, because that container may be incomplete.
+ * Recreates a container under its old name without starting it, and returns its id. A repeated call keeps an existing
+ * old container, and a recreated container that was started. A recreated container that never started is replaced,
+ * because it may be incomplete.
  * @param successors - ids of recreated containers, keyed by the ids of the containers that they replace
  * @throws UpdateError containers-not-restored if the engine rejects a request; engine-unavailable
  */
@@ -56,8 +56,7 @@ async function specOf(
   successors: ReadonlyMap<string, string>,
 ): Promise<ContainerSpec> {
   const { name, platform, config, hostConfig, networks, imageReference, imageId } = snapshot;
-  // Use the old image reference, so that the container looks as before. If the reference now points to a different
-  // image, use the image's id instead.
+  // Keep the old image reference. If the reference now points to another image, use the image's id.
   const isSame = isContainerOfImage(snapshot, await engine.inspectImage(imageReference));
   const endpoints = Object.entries(networks);
   const first = firstNetwork(networks, hostConfig);
@@ -75,10 +74,7 @@ async function specOf(
   });
 }
 
-/**
- * Copies files into a new container. Before API 1.44, also connects it to its remaining networks, because it was
- * created with only one.
- */
+/** Copies files into a new container. Before API 1.44, also connects its remaining networks. */
 async function complete(engine: Engine, snapshot: ContainerSnapshot, id: string): Promise<void> {
   const { networks, hostConfig, copied } = snapshot;
   const first = firstNetwork(networks, hostConfig);
@@ -88,10 +84,7 @@ async function complete(engine: Engine, snapshot: ContainerSnapshot, id: string)
   if (copied.length > 0) await copyFilesToContainer(engine, id, snapshot);
 }
 
-/**
- * Finds the container that now has the old container's name. Null unless it is the old container itself, or was created
- * from the old container's snapshot.
- */
+/** Finds the container with the old name. Null unless it is the old container, or was created from the snapshot. */
 async function findTwin(
   engine: Engine,
   { id, name, config, ...image }: ContainerSnapshot,
@@ -112,9 +105,7 @@ function firstNetwork(networks: ContainerSnapshot['networks'], { NetworkMode }: 
   return names.find((name) => name === NetworkMode) ?? names[0];
 }
 
-/**
- * Replaces the ids of old containers with those of the recreated containers, in shared namespaces and in `VolumesFrom`.
- */
+/** Replaces old container ids with those of recreated containers, in shared namespaces and `VolumesFrom`. */
 export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, string>): Json {
   const successor = (id: string): string => {
     const found = [...successors].find(([old]) => id.length >= 12 && old.startsWith(id));
@@ -134,10 +125,7 @@ export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, 
   return changed;
 }
 
-/**
- * Limits numbers to the range that the engine accepts. 2⁶³−1, which means "no limit", becomes 2⁶³ as a JavaScript
- * number, which the engine rejects.
- */
+/** Limits numbers to the engine's range. In JavaScript, 2⁶³−1 ("no limit") becomes 2⁶³, which the engine rejects. */
 function limitNumbers<T>(body: T): T {
   const most = 2 ** 63;
   const text = JSON.stringify(body, (_, value) =>

@@ -1,15 +1,12 @@
 import { EngineError, errorMessageOf } from './engine-error.ts';
 
-/**
- * Oldest and newest API versions that this program supports. Engines since 2017 support the oldest. Later versions than
- * the newest are not used, because some fields are missing from responses since 1.52.
- */
+/** Supported API versions. Engines since 2017 support the oldest; since 1.52, responses lack some fields. */
 const oldest = '1.30';
 const newest = '1.51';
 
 /**
- * Returns the newest API version that both the engine and this program support, so that responses have a known format.
- * Null if the engine does not report its version: it then uses its newest version for requests without a version.
+ * Returns the newest common API version; null if the engine reports none. Requests without a version then use the
+ * engine's newest.
  * @throws EngineError if the engine is too old
  */
 export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
@@ -18,15 +15,15 @@ export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string
     const message = `the engine is too old: it supports API ${ApiVersion}, but at least ${oldest} is required`;
     throw new EngineError('unsupported', message);
   }
-  // If the engine no longer supports `newest`, use the oldest version that it supports, which is the closest.
+  // If the engine no longer supports `newest`, use its oldest version, which is the closest.
   const wanted =
     isApiVersion(MinAPIVersion) && !isVersionAtLeast(newest, MinAPIVersion) ? MinAPIVersion : newest;
   return isVersionAtLeast(wanted, ApiVersion) ? ApiVersion : wanted;
 }
 
 /**
- * Checks whether the engine rejected a request, without any effect, because of the API version. This happens if the
- * engine that reported its version has been replaced by another engine.
+ * Checks whether the engine rejected the API version, without any effect. The engine may have been replaced since it
+ * reported its version.
  */
 export const isUnsupportedVersionResponse = (response: { status: number; body: Buffer }): boolean =>
   response.status === 400 && /client version \S+ is too (?:new|old)/i.test(errorMessageOf(response));
@@ -41,7 +38,7 @@ export function isVersionAtLeast(version: string, needed: string): boolean {
   return major > neededMajor || (major === neededMajor && minor >= neededMinor);
 }
 
-/** Before API 1.44, a container is created with its first network, and connected to its other networks afterwards. */
+/** Before API 1.44, a container is created with one network and connected to the others afterwards. */
 export const canCreateWithAllNetworks = (apiVersion: string): boolean => isVersionAtLeast(apiVersion, '1.44');
 
 export const isApiVersion = (text: unknown): text is string =>

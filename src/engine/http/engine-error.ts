@@ -33,10 +33,10 @@ export class EngineError extends Error {
   }
 }
 
-/** Codes for responses with an error status. All other codes mean that the response is missing or invalid. */
+/** Codes for responses with an error status. Other codes mean a missing or invalid response. */
 export const rejectionCodes = ['refused', 'not-found', 'conflict', 'refused-by-proxy'] as const;
 
-/** Returns the error itself if it is an EngineError, otherwise its cause if that is one; null if neither is. */
+/** Returns the error itself or its cause, whichever is an EngineError; null if neither is. */
 export function findEngineError(error: unknown): EngineError | null {
   const { cause } = Object(error) as { cause?: unknown };
   return [error, cause].find((each) => each instanceof EngineError) ?? null;
@@ -51,7 +51,7 @@ export const tolerateErrors =
     throw error;
   };
 
-/** Statuses with which proxies deny requests. If such a response has no body, it is not from the engine. */
+/** Statuses with which proxies deny requests. If the body is empty, the response is not the engine's. */
 const statusesOfDenial = [401, 403, 405, 407];
 const codesOfStatus: Readonly<Record<number, EngineErrorCode>> = { 404: 'not-found', 409: 'conflict' };
 

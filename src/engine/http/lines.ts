@@ -1,13 +1,10 @@
 import { StringDecoder } from 'node:string_decoder';
 import { EngineError } from './engine-error.ts';
 
-/** Maximum length of a line in UTF-16 code units; lines in the engine's logs and streams are shorter. */
+/** Maximum length of a line in UTF-16 code units. The engine's lines are shorter. */
 const longestLine = 1024 * 1024;
 
-/**
- * Splits bytes into lines. Long lines are truncated to limit memory use. `end` reports the last line if it has no line
- * break.
- */
+/** Splits bytes into lines, and truncates long ones. `end` reports a last line without a line break. */
 export function createLineSplitter(onLine: (line: string) => void, longest = longestLine) {
   const decoder = new StringDecoder('utf8');
   let line = '';
@@ -75,9 +72,8 @@ const errorFrame = 3;
 const maxErrorBytes = 1_000;
 
 /**
- * Decodes a container's log, with standard output and standard error in order of arrival. Without a terminal, the log
- * consists of frames with a header: a byte for the output, three zeros, and the content's length. With a terminal, it
- * is plain text, which never begins with such a header.
+ * Decodes a container's log, in order of arrival. Without a terminal, the log consists of frames with a header: a byte
+ * for the output, three zeros, and the content's length. A terminal's plain text never begins with such a header.
  */
 export async function* decodeLog(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isFramed: boolean | null = null;

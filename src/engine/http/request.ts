@@ -1,5 +1,5 @@
-// An engine or a proxy may interrupt or stall a response at any byte. Therefore, every request that has a deadline
-// settles by that deadline.
+// An engine or proxy may interrupt or stall a response at any byte. Every request with a deadline settles by this
+// deadline.
 
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
@@ -14,12 +14,11 @@ export interface EngineRequest {
   headers?: OutgoingHttpHeaders;
   /** Buffers and streams are sent as a tar archive, other values as JSON. */
   body?: unknown;
-  /** Time limit in milliseconds for the whole response, or only for the headers of a stream; Infinity for no limit. */
+  /** Milliseconds for the whole response, or for the headers of a stream; Infinity for no limit. */
   deadlineMs: number;
   signal?: AbortSignal;
   /**
-   * Maximum size of the response in bytes, 16 MiB by default. If `cut` is set, a longer response is truncated.
-   * Otherwise, it is an error.
+   * Maximum response size in bytes, 16 MiB by default. Longer responses are truncated with `cut`, otherwise an error.
    */
   limit?: number;
   cut?: boolean;
@@ -49,7 +48,7 @@ export function createClientRequest(
   path: string,
   { headers, ...how }: { method?: string; headers?: OutgoingHttpHeaders } = {},
 ): ClientRequest {
-  // A static import would load the whole `node:https` module at every start, even for an engine with a unix socket.
+  // Import on demand, because a static import would load `node:https` even for a unix socket.
   const { request } = process.getBuiltinModule(tls ? 'node:https' : 'node:http');
   return request({
     ...options,
@@ -57,7 +56,7 @@ export function createClientRequest(
     path: prefix + path,
     // Connections are not reused, because the engine may have exited since the last request.
     agent: false,
-    // HTTP/1.1 requires a `Host` header, but a unix socket has no host name. The engine ignores the value.
+    // HTTP/1.1 requires a `Host` header. For a unix socket, the engine ignores the value.
     headers: { ...(options.socketPath === undefined ? {} : { Host: 'engine' }), ...headers },
   });
 }
@@ -81,7 +80,7 @@ export async function sendEngineRequest(
 }
 
 /**
- * Sends a request and returns its response as a stream of any duration. A silence of more than `idleMs` is an error.
+ * Sends a request and returns a stream of any duration. Fails after a silence of `idleMs`.
  * @throws EngineError if no response begins before the deadline; the signal's reason
  */
 export async function openStream(
@@ -123,13 +122,11 @@ function send(
     // For some responses, such as a protocol upgrade, Node emits only `close`.
     request.on('close', () => reject(new Error('the connection was closed before the engine answered')));
     request.on('response', (answer) => {
-      // Without a listener, an error after the response has been read would end the process. Earlier errors also reach
-      // the code that reads the response.
+      // Without a listener, a late error would end the process. Earlier errors also reach the response's reader.
       answer.on('error', () => {});
       resolve(answer);
     });
-    // Ignore errors of the body's stream: the engine may respond before it has received the whole body, and only its
-    // response counts.
+    // Ignore errors of the body: the engine may respond before it has received everything.
     if (content instanceof Readable) pipeline(content, request).catch(() => {});
     else request.end(content);
     return { answer: promise, close: () => void request.destroy() };
@@ -172,7 +169,7 @@ async function* chunksOf(
   const iterator: AsyncIterator<Buffer> = response[Symbol.asyncIterator]();
   try {
     for (;;) {
-      // Each chunk has its own deadline, so the time that the consumer takes between chunks does not count.
+      // Each chunk has its own deadline, without the consumer's time between chunks.
       const { done, value } = await awaitWithDeadline(iterator.next(), idleMs, requested);
       if (done) return;
       yield value;
@@ -211,7 +208,7 @@ export async function awaitWithDeadline<T>(
   }
 }
 
-/** Returns a name for messages, such as `GET /containers/x/json`. The query may contain secrets, so it is omitted. */
+/** Returns a name for messages, such as `GET /containers/x/json`. The query is omitted, because it may be secret. */
 export const requestNameOf = ({ method, path }: Pick<EngineRequest, 'method' | 'path'>): string =>
   `${method} ${path.replace(/\?.*/, '')}`;
 

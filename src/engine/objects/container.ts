@@ -6,7 +6,7 @@ import { normalizePlatform } from './platform.ts';
 
 /** A mount and the location of its data. */
 export interface StorageMount extends Mount {
-  /** Path on the host; for a volume, the path of its root. Empty if the storage has no path on the host. */
+  /** Path on the host, for a volume its root; empty if the host has no path. */
   path: string;
   /** Mounted directory of the volume; empty if the whole volume is mounted. */
   subpath: string;
@@ -19,10 +19,7 @@ export interface Container extends ReturnType<typeof toContainer> {}
 export interface ListedContainer extends ReturnType<typeof toListedContainer> {}
 
 export interface Image extends ReturnType<typeof toImage> {
-  /**
-   * Whether it is unknown which of the image's digests belongs to its tag: Podman may report several digests for an
-   * image.
-   */
+  /** Whether the tag's digest is unknown, because Podman may report several digests for an image. */
   isUnclear?: boolean;
 }
 
@@ -119,14 +116,11 @@ export function toContainer(raw: Raw) {
     /** Id of the container, 64 hexadecimal digits. */
     id: String(raw.Id),
     name: String(raw.Name ?? '').replace(/^\//, ''),
-    /**
-     * Id of the local image, `sha256:…`. With the containerd image store, this is the digest of an index; otherwise, it
-     * is the digest of a configuration.
-     */
+    /** Local image id, `sha256:…`: an index digest with the containerd store, otherwise a configuration digest. */
     imageId: String(raw.Image ?? ''),
     /**
-     * Digest of the image manifest for the container's platform; null if the engine does not report it. Unlike the
-     * digest of an index, it does not depend on attestations.
+     * Digest of the platform's image manifest; null if not reported. Unlike an index digest, it does not depend on
+     * attestations.
      */
     imageManifest: manifestDigestOf(raw),
     /** Platform of the container, such as `linux/arm64`; null if the engine does not report it. */
@@ -184,9 +178,7 @@ export function toListedContainer(raw: unknown) {
     name: String(Names?.[0] ?? '').replace(/^\//, ''),
     status: toContainerStatus(State),
     imageId: String(ImageID ?? ''),
-    /**
-     * Image reference from which the container was created; the image id if the reference now points to another image.
-     */
+    /** Image reference at the container's creation; the image id if the reference now points elsewhere. */
     imageReference: String(Image ?? ''),
     labels: (Labels ?? {}) as Labels,
     /** `container:<id>` if the container uses another container's network. */
@@ -223,7 +215,7 @@ function storageOf(mounts: readonly Raw[], host: Raw): StorageMount[] {
   return [...others, ...inMemory];
 }
 
-/** Returns the host name, aliases and addresses by which containers in the same networks can reach a container. */
+/** Returns the host name, aliases and addresses of a container for others in its networks. */
 const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
   toNonEmptyTexts([
     config.Hostname,
@@ -253,7 +245,7 @@ export function toImage(raw: Raw) {
     id: String(raw.Id),
     /** Digests of the local platform manifests; empty if the engine does not report them. */
     manifests: toNonEmptyTexts(here.map(({ ID }) => ID)),
-    /** Local platforms of the image; the configuration's platform if the engine does not report manifests. */
+    /** Platforms of the image that are stored locally. Without manifests, the platform of the image's configuration. */
     platforms: manifests ? platforms(here) : [own ?? []].flat(),
     /** Platform in the image's configuration; null if there is none. */
     platform: own,
@@ -261,8 +253,8 @@ export function toImage(raw: Raw) {
     labels: (raw.Config?.Labels ?? {}) as Labels,
     env: parseEnvironment(raw.Config?.Env),
     /**
-     * Configuration that containers inherit; null if the image has no local content for the engine's platform. An
-     * engine with the containerd store then reports an empty configuration and an empty `Os`.
+     * Configuration that containers inherit; null without local content for the engine's platform. The containerd store
+     * then reports an empty `Config` and `Os`.
      */
     config: (raw.Os === '' ? null : (raw.Config ?? {})) as Readonly<Record<string, unknown>> | null,
     /** Size in bytes. */
@@ -279,9 +271,6 @@ const platformOf = ({ os, architecture }: Raw = {}): string | null =>
 /** Keys of `HostConfig` whose value may be `container:<id>`, to share the namespace of another container. */
 export const namespaceModeKeys = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 
-/**
- * Returns the id or name in a mode such as `container:<id>`, which shares the namespace of that container; null for
- * other modes.
- */
+/** Returns the id or name in a mode like `container:<id>`; null for other modes. */
 export const findNamespaceContainer = (mode: unknown): string | null =>
   /^container:(.+)$/.exec(String(mode))?.[1] ?? null;

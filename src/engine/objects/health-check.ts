@@ -12,15 +12,12 @@ export function toHealthCheck(config: Json, log: unknown) {
   const results = (toList(log) as Json[]).map(toObject);
   const last = results.at(-1);
   return {
-    /**
-     * Longest time in milliseconds from the container's start until the engine reports the container as healthy or
-     * unhealthy.
-     */
+    /** Longest time in milliseconds from start until the engine reports healthy or unhealthy. */
     longestDecisionMs:
       (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
     /**
-     * Exit code and last output line of the last check; null if that check did not fail. Durations are removed, so that
-     * repeated failures have the same text.
+     * Exit code and last line of the last check; null if it succeeded. Durations are removed, so that repeated failures
+     * match.
      */
     failureText: last === undefined || last.ExitCode === 0 ? null : failure(last),
     /** Whether all checks in the log failed because their program could not be started. */
@@ -40,16 +37,10 @@ const linesOf = ({ Output }: Json): string[] =>
 const failure = (result: Json): string =>
   `${result.ExitCode} ${(linesOf(result).at(-1) ?? '').replace(/\d+(?:\.\d+)? ?m?s\b/g, '').slice(0, 200)}`;
 
-/**
- * Matches a shell's message about a missing program. The exit code 127 is not sufficient, because a check often ends
- * with `|| exit 1`, which hides the code.
- */
+/** Matches a shell's message about a missing program, because `|| exit 1` often hides exit code 127. */
 const notFound = /^\S*sh: (?:(?:line )?\d+: )?\S+: (?:command )?not found$/;
 
-/**
- * Checks whether a check's program could not be started. In this case, the engine reports exit code -1, as it does
- * after a timeout, so the output is checked as well.
- */
+/** Checks whether a check's program could not start. Exit code -1 also means a timeout, so check the output. */
 function couldNotRun(result: Json): boolean {
   const lines = linesOf(result);
   if (result.ExitCode === -1) return !/^Health check exceeded timeout/.test(lines[0] ?? '');

@@ -14,16 +14,13 @@ export const composeLabels = {
   number: `${compose}.container-number`,
   /** `True` for a container of `docker compose run`, `False` for other containers. */
   oneOff: `${compose}.oneoff`,
-  /** Set on a container that runs a service's hook. Newer versions of compose keep the container if the hook fails. */
+  /** Label of a hook's container. Newer versions of compose keep the container after a failed hook. */
   hook: `${compose}.hook`,
   /** Set on a container that replaces another container. */
   replaces: `${compose}.replace`,
   /** Version of compose that created the container. */
   version: `${compose}.version`,
-  /**
-   * Image from which the container was created: its id up to compose 5.2; since 5.3, usually the digest of the
-   * platform's manifest.
-   */
+  /** The container's image: its id up to compose 5.2; since 5.3, usually the manifest's digest. */
   image: `${compose}.image`,
   /** Hash of the definition from which a container, network or volume was created. */
   configHash: `${compose}.config-hash`,
@@ -46,7 +43,7 @@ export const swarmLabels = {
   serviceId: 'com.docker.swarm.service.id',
 } as const;
 
-/** Annotations with the name of an image in an OCI image layout. The engine reads the name when it loads the layout. */
+/** Annotations with an image's name in an OCI layout. The engine uses this name when loading. */
 export const ociLayoutAnnotations = {
   name: 'io.containerd.image.name',
   tag: 'org.opencontainers.image.ref.name',

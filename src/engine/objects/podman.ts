@@ -1,5 +1,5 @@
-// Podman responds like Docker's engine, but some values are different. This file converts these values in inspections,
-// so that other modules need to know only Docker's values. Values that the owner has requested are not changed.
+// Converts Podman's values in inspections to Docker's, so that other modules need to know only Docker's. Values that
+// the owner has requested are not changed.
 
 import { constants } from 'node:os';
 import { isUnsetValue, type Json, toList, toObject, toStrings } from './json.ts';
@@ -85,10 +85,7 @@ export function addPodmanDefaults(planned: Json, running: Json): Json {
   };
 }
 
-/**
- * Checks whether Podman added an environment variable. HOME may have any value if the definition sets a user, because
- * Podman then reads the user's directory from a file in the image.
- */
+/** Checks whether Podman added a variable. If a user is set, HOME comes from a file in the image. */
 function isPodmanVariable(entry: string, { Hostname, User }: Json): boolean {
   if (/^HOME=(\/|\/root)?$/.test(entry)) return true;
   if (entry.startsWith('HOME=/')) return !isUnsetValue(User);

@@ -1,9 +1,6 @@
 import type { ErrorCode } from '../../core/errors/update-error.ts';
 
-/**
- * Retry policy for a failed pull: `never` if a retry cannot help, `once` if only the first retry can help, `patiently`
- * if the registry limits requests, `often` for a temporary failure.
- */
+/** When to retry a failed pull: `patiently` after a rate limit, `often` after a temporary failure. */
 export type PullRetryPolicy = 'never' | 'once' | 'patiently' | 'often';
 
 interface PullFailure {
@@ -17,14 +14,11 @@ interface PullFailure {
 
 type Row = readonly [RegExp, PullFailure['code'], PullRetryPolicy, sentence: string, advice?: string];
 
-/** Matches a status code only if the text calls it a status, because a size, port or version may be the same number. */
+/** Matches a code only if the text calls it a status: a size or port may be equal. */
 const status = (codes: string): string => String.raw`(?:status(?: code)?:?|\bhttp|…"?:) (?:${codes})\b`;
 const refused = 'the registry denied access (wrong or missing credentials)';
 
-/**
- * Causes of failed pulls, with patterns for the messages of the engine, containerd and registries. The first match
- * decides.
- */
+/** Causes of failed pulls, with patterns for messages. The first match decides. */
 const rows: readonly Row[] = [
   [
     /(cannot|failed to) connect to the docker (daemon|api)|error during connect/i,
@@ -99,7 +93,7 @@ const rows: readonly Row[] = [
     'often',
     'the registry reported a server error (5xx)',
   ],
-  // An error response, unlike an error in the response stream, quotes the registry only if the registry returned 403.
+  // An error response quotes the registry only after a 403, unlike an error in the response stream.
   [/error response from daemon: error from registry: /i, 'pull-denied', 'never', refused],
   [/error from registry: /i, 'pull-failed', 'often', 'the registry returned an error'],
 ];
@@ -125,8 +119,8 @@ export function classifyPullFailure(
 }
 
 /**
- * Removes names, addresses, digests and sizes, so that the remaining text describes only the failure. For example, the
- * port in `registry.example:403` is not a status, and the name `not-found.example/svc:v1.401.0` is not a message.
+ * Removes names, addresses, digests and sizes: `registry.example:403` and `not-found.example` do not describe the
+ * failure.
  */
 function removeNamesAndNumbers(text: string, references: Iterable<string>): string {
   const names = [...references].flatMap((reference) => {

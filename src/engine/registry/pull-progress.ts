@@ -1,10 +1,7 @@
 import { type Json, parseJsonOrNull, toObject } from '../objects/json.ts';
 
 export interface PullProgress {
-  /**
-   * Percentage from 0 to 99, because a pull is complete only when the command has finished. Null until the size of
-   * every layer is known.
-   */
+  /** Percentage from 0 to 99, because only the command's end completes a pull. Null until all layer sizes are known. */
   percent: number | null;
   doneBytes: number;
   /** Total size of the layers with a known size. */
@@ -15,10 +12,7 @@ const announced = /^(Pulling fs layer|Waiting)/;
 const afterDownload =
   /^(Already exists|Download complete|Verifying Checksum|Extracting|Pull complete|Extract complete)/;
 
-/**
- * Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. It is null until
- * the size of every announced layer is known.
- */
+/** Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. */
 export class PullProgressMeter {
   /** Bytes, keyed by layer id. `total` is null until the layer's size is known. */
   readonly #layers = new Map<string, { done: number; total: number | null }>();
@@ -26,26 +20,20 @@ export class PullProgressMeter {
   /** `awaited` after the engine has announced the pull, `reached` after the last line of the pull. */
   #end: 'unknown' | 'awaited' | 'reached' = 'unknown';
 
-  /**
-   * Returns the progress after a line of `docker compose --progress json pull`; null if the line contains no layer
-   * progress.
-   */
+  /** Returns the progress after a line of `docker compose --progress json pull`; null without layer progress. */
   readLine(line: string): PullProgress | null {
     const event = parseJsonOrNull(line);
     return typeof event?.parent_id === 'string' ? this.addEvent(event) : null;
   }
 
-  /**
-   * Whether the engine has reported the end of the pull. The end of the response is not sufficient: it can end early,
-   * for example if a proxy loses its connection to the engine.
-   */
+  /** Whether the engine has reported the end of the pull. A response can end early, for example at a proxy. */
   get hasEnded(): boolean {
     return this.#end === 'reached';
   }
 
   /**
-   * Returns the progress after an event of the engine or of compose; null if the event contains no layer progress.
-   * Depending on its version, compose puts the engine's text in `text` or `status`.
+   * Returns the progress after an event; null without layer progress. Compose's version decides whether `text` or
+   * `status` has the engine's text.
    */
   addEvent({ id, text, status, progressDetail, ...bytes }: Json): PullProgress | null {
     const words = [String(text ?? ''), String(status ?? '')];
@@ -58,7 +46,7 @@ export class PullProgressMeter {
       layer.total = Math.max(layer.total ?? 0, Number(total ?? 0));
       layer.done = Math.max(layer.done, Number(current ?? 0));
     } else if (says(afterDownload)) {
-      // A layer that exists locally, or that was downloaded before its size was known, counts as 0 bytes.
+      // A local layer, or one downloaded before its size was known, counts as 0 bytes.
       layer.total ??= 0;
       layer.done = layer.total;
     } else if (!says(announced)) {
@@ -69,8 +57,8 @@ export class PullProgressMeter {
   }
 
   /**
-   * Detects the end of a pull. Docker's pull begins with a line `Pulling from …` and ends with a line `Status: …`.
-   * Other engines, such as Podman, send neither, so each of their lines may be the last.
+   * Detects the end of a pull: docker begins with `Pulling from …` and ends with `Status: …`. Other engines, such as
+   * Podman, send neither, so any line may be the last.
    */
   #readEnd(status: string): void {
     if (status.startsWith('Pulling from ')) this.#end = 'awaited';

@@ -29,14 +29,13 @@ export interface SwarmManagerInfo {
 const leaderlessMs = 60_000;
 const pauseMs = 500;
 
-/** Matches the error messages of a manager that has no leader, or that is no longer the leader itself. */
+/** Matches errors of a manager that has no leader, or is no longer the leader. */
 const leaderless =
   /does not have a leader|context deadline exceeded|lost leadership|no longer the leader|raft: (?:stopped|failed)|code = (?:Unavailable|DeadlineExceeded|Canceled)|context canceled|connection (?:refused|error|reset)|transport is closing|election|proposal dropped/i;
 
 /**
- * Sends a request to a manager, and repeats it while the Swarm has no leader. If a write has succeeded but its response
- * was lost, the next attempt fails with `out of sequence` or `already exists`: the caller must then read the object
- * again.
+ * Sends a request to a manager, and repeats it while the Swarm has no leader. After a lost response, a repeated write
+ * fails with `out of sequence` or `already exists`: read the object again.
  * @throws UpdateError engine-unavailable, CancelledError
  */
 async function requestSwarm(

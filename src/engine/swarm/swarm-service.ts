@@ -36,9 +36,7 @@ export function toSwarmService(raw: Json) {
     name: text(spec.Name),
     /** Name of the stack; null if the service belongs to no stack. */
     stack: serviceLabelsOf(spec)[swarmLabels.stack] ?? null,
-    /**
-     * Version of the service when it was read. An update sends this number, and fails if the service has changed since.
-     */
+    /** Version when the service was read. An update with this number fails after any later change. */
     version: versionOf(raw),
     /** Contains secret values: never log it. */
     spec,

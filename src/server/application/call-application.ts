@@ -13,7 +13,7 @@ export class ApplicationError extends Error {
 }
 
 /**
- * Calls a function of the application with a timeout. If the call finishes after the timeout, `onLate` is called.
+ * Calls a function of the application. Calls `onLate` if the function finishes after the timeout.
  * @throws ApplicationError if the function fails or does not respond in time
  */
 export async function callApplication<T>(

@@ -6,7 +6,7 @@ import { ApplicationError, callApplication } from './call-application.ts';
 
 const longestTitle = 200;
 
-/** A job of an unknown kind counts as `job`, and a job in an unknown state as running. @throws ApplicationError */
+/** Unknown kinds count as `job`, and unknown states as running. @throws ApplicationError */
 export async function fetchJobs(
   { queue }: Pick<ValidatedInstanceOptions, 'queue'>,
   { host }: ServerTiming,

@@ -3,10 +3,7 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import { ApplicationError, callApplication } from './call-application.ts';
 import { retryWithBackoff } from './retry-with-backoff.ts';
 
-/**
- * Pauses or resumes the queue. Calls run one after another and are retried until they succeed. A call that finishes
- * after its deadline may undo a later call, so the wanted state is then requested again.
- */
+/** Pauses or resumes the queue. Calls run one after another, and are retried until they succeed. */
 export class QueuePauser {
   readonly #settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>;
   readonly #timing: ServerTiming;
@@ -39,7 +36,7 @@ export class QueuePauser {
   }
 
   /**
-   * Requests a state, even if the last call requested the same state. Failures are retried in the background.
+   * Requests a state, even if the state is already requested. Failures are retried in the background.
    * @throws ApplicationError if the first attempt fails
    */
   requestState(held: boolean): Promise<void> {
@@ -68,6 +65,7 @@ export class QueuePauser {
     if (turn !== this.#turn)
       throw new ApplicationError('queue.hold', 'a call of queue.hold() was superseded by a later call');
     const late = () => {
+      // The late call may have undone a later call, so request the wanted state again.
       if (turn !== this.#turn && this.#wanted !== null) this.requestState(this.#wanted).catch(() => {});
     };
     const { queue } = this.#settings;

@@ -2,8 +2,7 @@ import { sleepFor } from '../../core/cancellation/wait-until.ts';
 import type { ServerTiming } from '../contract/timing.ts';
 
 /**
- * Retries `attempt` until it succeeds, with growing pauses. `onFailure` returns whether to continue. Returns null if
- * `onFailure` returns false, or if the signal is aborted before the next attempt.
+ * Retries `attempt` with growing pauses until it succeeds. Null if `onFailure` returns false or the signal is aborted.
  */
 export async function retryWithBackoff<T>(
   attempt: () => Promise<T>,

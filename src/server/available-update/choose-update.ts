@@ -38,16 +38,11 @@ export interface AvailableUpdateFacts {
   /** Verification results of newer releases, keyed by version; null if signatures are not required. */
   proofs: ReadonlyMap<string, ReleaseVerification> | null;
   notice: ChannelFileEffects;
-  /**
-   * `releases`, plus the release that has not been rolled out to this instance yet; null if there is no such release.
-   */
+  /** `releases`, plus the release not yet rolled out to this instance; null if there is none. */
   releasesWithHeld: readonly Release[] | null;
 }
 
-/**
- * Available release in the form that the status reports, or the reason why there is none. Release notes are omitted,
- * because they may be long.
- */
+/** The status fields about the available update. Release notes are omitted, because they may be long. */
 export type AvailableUpdate = Pick<Status, 'latest' | 'updateAvailable' | 'skipped'> &
   ({ next: NextRelease; upToDate: null } | { next: null; upToDate: UpToDate });
 
@@ -131,32 +126,29 @@ function chooseFromReleases(known: AvailableUpdateFacts): AvailableUpdate {
 type StepFacts = Pick<AvailableUpdateFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
 
 /**
- * Returns the next release on the upgrade path to `latest` (docs/contract.md 8.17): a required intermediate release, or
- * `latest` itself. Null if the feed has no release on the path. `latest` must be newer than the running version.
+ * Returns the next release on the upgrade path to `latest` (docs/contract.md 8.17); null if none is known. `latest`
+ * must be newer than the running version.
  */
 function findNextRelease(latest: Release, facts: StepFacts): Release | null {
   const { version, releases, lastRun } = facts;
   const next = findReachableRelease(latest, facts);
   const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
-  // The last run no longer matters if the release that it required has been installed since, for example manually.
+  // The last run no longer matters if its required release has been installed since, perhaps manually.
   if (next === null || tried === null || first === null || !isNewerVersion(first, version)) return next;
-  // The last run tried to install the required release, but refused the image to which the instance's tag points. Only
-  // an admin can correct the tag.
+  // The last run refused the image of the instance's tag. Only an admin can correct the tag.
   if (tried === first) return null;
   if (tried !== next.version && tried !== updateTargetOf(next.version)) return next;
   const step = releases.find((release) => release.version === first);
   return step ? findReachableRelease(step, facts) : null;
 }
 
-/**
- * Returns the newest release, up to `goal`, to which the running version can be updated directly. Intermediate releases
- * are always stable, because no tag points to a canary build once there is a newer one.
- */
+/** Returns the newest release, up to `goal`, that can replace the running version directly. */
 function findReachableRelease(goal: Release, { version, releases }: StepFacts): Release | null {
   const isMet = ({ requires }: Release) => requires === undefined || !isNewerVersion(requires, version);
   if (isMet(goal)) return goal;
   const isOnTheWay = (release: Release) =>
     compareVersions(release.version, goal.version) <= 0 && isNewerVersion(release.version, version);
+  // Intermediate releases are always stable, because no tag points to an older canary build.
   return (
     listChannelReleases('stable', releases).find((release) => isOnTheWay(release) && isMet(release)) ?? null
   );
@@ -164,10 +156,7 @@ function findReachableRelease(goal: Release, { version, releases }: StepFacts): 
 
 const mostReleases = 20;
 
-/**
- * Returns the steps of the upgrade path to `goal`, at most `mostReleases`. Ends before `goal` if the next step is
- * unknown.
- */
+/** Returns the upgrade path to `goal`, with at most `mostReleases` steps. Ends early before an unknown step. */
 function findUpgradePath(goal: string, { version, releases, lastRun }: AvailableUpdateFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
@@ -202,10 +191,7 @@ const createUpToDateReason = (message: string): { reason: Reason } => ({
   reason: { code: 'up-to-date', message },
 });
 
-/**
- * Returns the target of an update: the given version, or the available release if no version is given. The running
- * version and older versions are rejected.
- */
+/** Returns the target `named`; if null, the available release. Rejects versions that are not newer. */
 export function resolveDirectTarget(
   named: string | null,
   known: AvailableUpdateFacts,
@@ -216,8 +202,8 @@ export function resolveDirectTarget(
   }
   if (named === 'canary') return { to: findNewestRelease('canary', known.releases ?? [])?.version ?? named };
   const { lastRun } = known;
-  // After a broken or crashed update, it is unknown which version is installed. The update may be repeated, because the
-  // updater checks and repairs the instance.
+  // After a broken or crashed update, the installed version is unknown. A repetition lets the updater repair the
+  // instance.
   const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
   if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
   if (named === known.version) return createUpToDateReason(`${named} is already running`);
@@ -236,7 +222,7 @@ export const resolveRequestedTarget = (
 ): UpdateTarget | { reason: Reason } =>
   (allSteps ? resolveFirstUpgradeStep : resolveDirectTarget)(target, known);
 
-/** Returns the first step of the upgrade path to the given version, or to the newest release if no version is given. */
+/** Returns the first step of the upgrade path to `named`; if null, to the newest release. */
 export function resolveFirstUpgradeStep(
   named: string | null,
   known: AvailableUpdateFacts,
@@ -246,13 +232,13 @@ export function resolveFirstUpgradeStep(
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
     const direct = resolveDirectTarget(named, known);
-    // If no step is known, the feed may be incomplete, so the updater decides whether a direct update is possible.
+    // Without a path, let the updater decide, because the feed may be incomplete.
     return path.length === 0 ? direct : createUpToDateReason(`no upgrade path to ${goal} is known`);
   }
   return { to: first, ...(path.length > 1 && { path }) };
 }
 
-/** Adds the signed content to a target. Returns a reason instead if the target is recalled or not verified. */
+/** Adds the signed content to a target. Returns a reason if the target is recalled or unverified. */
 export function resolveInstallableTarget(
   found: UpdateTarget | { reason: Reason },
   { proofs, notice: word }: Pick<AvailableUpdateFacts, 'proofs' | 'notice'>,

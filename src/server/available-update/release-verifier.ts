@@ -57,8 +57,8 @@ export class ReleaseVerifier {
   }
 
   /**
-   * Removes unverified releases that are newer than the running version, and returns a message about them. Other
-   * releases need no verification, because no update installs them.
+   * Removes unverified releases newer than the running version, and returns a message. No update installs other
+   * releases.
    */
   async judge(
     releases: readonly Release[],
@@ -115,7 +115,7 @@ export class ReleaseVerifier {
     return proofs;
   }
 
-  /** Verifies a release. A result with the key null is not cached, so the next check verifies the release again. */
+  /** Verifies a release. If `key` is null, the result is not cached, so the next check tries again. */
   async #proofOf(
     release: Release,
     asking: AssetRequestOptions,
@@ -150,10 +150,7 @@ export class ReleaseVerifier {
     }
   }
 
-  /**
-   * Rejects releases that were published before the last offered release, because an attacker may present an old
-   * release as new. Stops at the newest accepted release, because older ones may be required intermediate releases.
-   */
+  /** Rejects releases published before the last offer, because an attacker may present an old release as new. */
   async #refuseOld(line: readonly Release[], proofs: Map<string, ReleaseVerification>): Promise<void> {
     const { ledger, settings } = this.#context;
     const channel = channelOf(line[0]?.version ?? '');
@@ -166,6 +163,7 @@ export class ReleaseVerifier {
       for (const { version } of line) {
         const proof = proofs.get(version);
         if (typeof proof !== 'object' || version === settings.version) continue;
+        // Stop here, because older releases may be required intermediate releases.
         if (last === null || Date.parse(proof.publishedAt) >= Date.parse(last))
           return await ledger.setLastOffered(channel, proof);
         proofs.set(

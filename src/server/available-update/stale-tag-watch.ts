@@ -8,7 +8,7 @@ import type { Run } from '../../wire/status.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { Deployment } from '../deployment/read-deployment.ts';
 
-/** Version that an update did not install, because the instance's tag did not point to this version yet. */
+/** Version that an update missed, because the tag did not point to this version yet. */
 interface StaleTag {
   version: string;
   /** Image reference of the server's container, for example `…/svc:latest`. */
@@ -21,17 +21,11 @@ interface StaleTag {
 /** Time after a run, in milliseconds, during which the instance's tag is assumed to be unchanged. */
 const recentMs = 60_000;
 
-/**
- * A run may have missed its target version if it was refused because of a stale tag, or if it installed the tag's
- * image, which may be a different release.
- */
+/** A stale tag stops a run, or makes the run install a different release. */
 const mayHaveMissedTarget = ({ outcome, code }: Run): boolean =>
   outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
 
-/**
- * Finds out whether the last run missed its target version because of a stale tag, and whether the tag has been moved
- * since then.
- */
+/** Finds out whether a stale tag affected the last run, and has been moved since. */
 export class StaleTagWatch {
   readonly #engine: EngineApi;
   readonly #settings: ValidatedInstanceOptions;
@@ -45,10 +39,10 @@ export class StaleTagWatch {
     this.#home = deployment;
   }
 
-  /** Returns the stale tag of the last run; null if there is none. No update is offered until the result is known. */
+  /** Returns the last run's stale tag; null if there is none. No update is offered until the result is known. */
   async after(run: Run | null): Promise<StaleTag | null> {
     if (!run?.outcome) return null;
-    // The outcome is part of the key, because a run that was considered crashed may get a different outcome later.
+    // The key includes the outcome, because an apparently crashed run may get another outcome later.
     const of = `${run.id} ${run.outcome}`;
     if (this.#left?.of !== of) this.#left = { of, lag: this.#find(run) };
     return this.#left.lag;
@@ -76,16 +70,15 @@ export class StaleTagWatch {
       const { repository, tag } = parseImageReference(reference) ?? {};
       // A release tag is never stale.
       if (repository === undefined || parseSemverTag(tag ?? 'latest').kind === 'release') return null;
-      // A refused run leaves its image without a tag, so the digest is read from the registry. The result is reliable
-      // only shortly after the run, because the tag may be moved later.
+      // A refused run leaves its image untagged, so read the digest from the registry. Later, the tag may have moved.
       const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;
       const [image, named, refused] = await Promise.all([
         this.#engine.inspectImage(imageId),
         this.#engine.inspectImage(reference),
         isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
       ]);
-      // The digests of the tag's local image are included: if the release was published again with the same content,
-      // its digest is new although the run replaced no container.
+      // Include the tag's local image. If a release is republished unchanged, its digest changes, but no container is
+      // replaced.
       const images = [image, isContainerOfImage(container, named) ? named : null];
       const digests = images
         .flatMap((each) => each?.digests ?? [])

@@ -42,8 +42,7 @@ export function* generateTimeWindows(
     const wall = day * dayMs + minutesOf(from) * 60_000;
     const begin = momentOf(wall, timeZone);
     const end = momentOf(wall + length * 60_000, timeZone);
-    // If both times are in the hour that is skipped when clocks go forward, `begin` and `end` are the same moment. The
-    // window then gets its full length.
+    // If clocks skip both times, `begin` equals `end`, and the window gets its full length.
     const window = { begin, end: end > begin ? end : begin + length * 60_000 };
     if (window.end > moment) yield window;
   }
@@ -55,15 +54,14 @@ const minutesOf = (clock: string): number => {
   return hours * 60 + rest;
 };
 
-/**
- * Converts a wall clock time to milliseconds since 1970. `wall` encodes the time as if it were UTC. For a time that
- * occurs twice, returns the first occurrence; for a skipped time, the moment at which the clock is set forward.
- */
+/** Converts a wall clock time, encoded as if it were UTC, to milliseconds since 1970. */
 function momentOf(wall: number, timeZone: string): number {
   let [before, after] = [wall - dayMs, wall + dayMs];
   const offset = offsetAt(before, timeZone);
+  // If the time occurs twice, this is the first occurrence.
   for (const moment of [wall - offset, wall - offsetAt(after, timeZone)].sort((a, b) => a - b))
     if (wallAt(moment, timeZone) === wall) return moment;
+  // The time is skipped: find the moment at which the clock is set forward.
   while (after - before > 1000) {
     const middle = Math.floor((before + after) / 2000) * 1000;
     if (offsetAt(middle, timeZone) === offset) before = middle;

@@ -8,10 +8,7 @@ export const defaultServerTiming = {
   proof: 10_000,
   /** Interval for checking the store and the engine. */
   watch: 10_000,
-  /**
-   * Interval for checking the store and the engine while another server is preparing a run, or while it is unknown
-   * whether a run is in progress.
-   */
+  /** Interval for checking store and engine while another server prepares a run, or the current run is unknown. */
   watchClosely: 1_000,
   /** Interval for checking the prefetch. */
   prefetch: 30_000,
@@ -24,8 +21,8 @@ export const defaultServerTiming = {
   /** Maximum time that a request waits for the server to determine whether a run is in progress. */
   known: 10_000,
   /**
-   * If the store or the engine has not responded for this time, the queue is resumed, because an updater gives up after
-   * 60 s without the engine.
+   * After this time without the store or the engine, the queue is resumed. An updater gives up after 60 s without the
+   * engine.
    */
   silence: 180_000,
   /** Pause before the second attempt. Each further pause is twice as long, up to `longestRetry`. */

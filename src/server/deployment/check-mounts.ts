@@ -6,12 +6,11 @@ import { DeploymentNotFoundError } from './deployment-not-found-error.ts';
 import type { Deployment } from './read-deployment.ts';
 import { buildUpdaterMounts } from './updater-container.ts';
 
-/** Marks a container that is created to check mounts, but never started. The value is the compose project. */
+/** Marks a container that is only created to check mounts. The value is the compose project. */
 const probeLabel = 'svc-updater.probe';
 
 /**
- * Checks whether all mounts of an updater exist on the host, by creating a container with these mounts and removing it.
- * All other errors are ignored, because the launch of an updater reports them.
+ * Creates and removes a container, to check whether an updater's mounts exist on the host.
  * @throws DeploymentNotFoundError no-directory, no-engine; EngineError if there is no response or a proxy rejects the
  * request
  */
@@ -22,12 +21,10 @@ export async function checkUpdaterMounts(
 ): Promise<void> {
   const image = await engine.inspectImage(deployment.container.imageId);
   if (image === null) return;
-  // Remove the containers of interrupted checks first. If this fails, no container is created, so they cannot
-  // accumulate.
+  // Remove the containers of interrupted checks first. If the removal fails, no further container is created.
   for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${deployment.project}`] }))
     await removeProbeContainer(engine, id);
-  // A container inherits the labels that compose gave the image when it built the image. They are overwritten with
-  // empty values; otherwise, the container would be listed as part of the project.
+  // Images built by compose have compose labels. With empty labels, the container is not listed in the project.
   const inherited = Object.keys(image.labels).filter((name) =>
     internalLabelPrefixes.some((prefix) => name.startsWith(prefix)),
   );
@@ -46,6 +43,7 @@ export async function checkUpdaterMounts(
   } catch (error) {
     const isRefusal = error instanceof EngineError && error.status !== null;
     if (!isRefusal || error.code === 'refused-by-proxy' || error.status === 403) throw error;
+    // Ignore all other errors, because the launch of an updater reports them.
     const missing = error.status === 400 ? findMissingPath(error.message) : null;
     if (missing !== null) throw createMissingPathError(missing, deployment);
   }

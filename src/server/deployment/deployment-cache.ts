@@ -16,11 +16,13 @@ import { isUpdaterOfInstance } from './updater-container.ts';
 export interface DeploymentState {
   home: Deployment | null;
   noHome: DeploymentNotFoundError | null;
-  /** Container that has the updater's name, and whether it is an updater of this instance; null if there is none. */
+  /**
+   * Container with the updater's name; null if there is none. `isOurs`: the container is an updater of this instance.
+   */
   updater: { container: Container; isOurs: boolean } | null;
   /**
-   * Reason why unrelated containers with the instance's compose labels block updates; null if there are none
-   * (docs/contract.md 4.10).
+   * Why unrelated containers with the instance's compose labels block updates (docs/contract.md 4.10). Null if there
+   * are none.
    */
   foreign: Reason | null;
 }
@@ -48,10 +50,7 @@ export class DeploymentCache {
     return this.#finding;
   }
 
-  /**
-   * Clears the cache, because a directory of the deployment may have been created or removed after the cache was
-   * filled.
-   */
+  /** Clears the cache, because the deployment's directories may have changed. */
   forgetDeployment(): void {
     this.#finding = null;
   }
@@ -79,14 +78,14 @@ export class DeploymentCache {
       this.#home = await locateDeployment(this.#engine, this.#settings);
       return this.#home;
     } catch (error) {
-      // An error with the code `no-engine` is not cached, because the engine may be started or a proxy reconfigured.
+      // `no-engine` is not cached, because the engine may be started or a proxy reconfigured.
       const isLasting = error instanceof DeploymentNotFoundError && error.code !== 'no-engine';
       if (!isLasting) this.#finding = null;
       throw error;
     }
   }
 
-  /** Returns why containers of the project block an update; null if all of them belong to the instance. */
+  /** Returns why containers of the project block an update; null if all belong to the instance. */
   async #foreignReason({
     container: own,
     project,

@@ -28,17 +28,14 @@ export class DeploymentNotFoundError extends Error {
   }
 }
 
-/**
- * Whether a proxy in front of the engine has rejected the request. Statuses 502, 503 and 504 are not rejections: the
- * proxy cannot reach the engine, which may be temporary.
- */
+/** Whether a proxy rejected the request. Statuses 502 to 504 may be temporary: the proxy cannot reach the engine. */
 const isDenial = ({ code, status }: EngineError): boolean =>
   status === 403 || (code === 'refused-by-proxy' && Number(status) < 500);
 
-/** Codes of engine errors without a complete response; undefined stands for any error that is not an EngineError. */
+/** Codes of engine errors without a complete response; undefined for an error of another class. */
 const noResponse: readonly (EngineErrorCode | undefined)[] = [undefined, 'unreachable', 'late', 'too-big'];
 
-/** Creates an error that names the cause: missing permission, a rejection by a proxy, or no usable response. */
+/** Creates an error with the cause: missing permission, rejection by a proxy, or no usable response. */
 export function createEngineUnreachableError(
   { path }: Pick<EngineApi, 'path'>,
   cause: unknown,

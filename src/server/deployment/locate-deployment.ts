@@ -13,7 +13,7 @@ import { type Deployment, notComposeServiceMessage, readDeployment } from './rea
 import { findSwarmWorkerServices } from './updated-services.ts';
 
 /**
- * Finds the deployment of the server, and checks whether the mounts of an updater exist on the host.
+ * Finds the server's deployment, and checks that the updater's mounts exist on the host.
  * @throws DeploymentNotFoundError
  */
 export async function locateDeployment(

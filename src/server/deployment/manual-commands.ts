@@ -12,8 +12,8 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 const anyCompose = ['docker compose pull', 'docker compose up -d'];
 
 /**
- * Returns the commands for a manual update, in order, to be run on the engine's host. Compose commands that do not
- * follow a `cd` must be run in the compose directory.
+ * Returns the commands for a manual update on the engine's host, in order. Compose commands without a `cd` must be run
+ * in the compose directory.
  * @param own - the server's container; null if it does not exist or cannot be inspected
  */
 export function listManualUpdateCommands(own: ListedContainer | null): string[] {
@@ -37,8 +37,7 @@ type StackSettings = Pick<
 const socketPath = '/var/run/docker.sock';
 
 /**
- * Returns two alternative commands that update the server's Swarm stack (docs/contract.md 11.7): one runs an updater
- * container on a manager, the other creates an updater service, which Swarm restarts on failure. Without a stack,
+ * Returns two alternative commands that update the server's Swarm stack (docs/contract.md 11.7). Without a stack,
  * returns one `docker service update` command.
  * @param workers - full names of the stack's other services that are updated with the app
  */
@@ -62,14 +61,16 @@ export function listStackUpdateCommands(
   ];
   const order = [updaterImage, ...words].map(quoteForShell).join(' ');
   return [
+    // Runs an updater container on a manager.
     `docker run --rm -v ${socketPath}:${socketPath} ${order}`,
+    // Creates an updater service, which Swarm restarts on failure.
     `docker service create --name ${containerName} --detach --constraint node.role==manager --restart-condition on-failure --restart-max-attempts 3 --mount type=bind,src=${socketPath},dst=${socketPath} ${order}`,
   ];
 }
 
 /**
- * The command names the image, because otherwise Swarm would not resolve the tag again. A release tag or digest becomes
- * the placeholder `vX.Y.Z`, which the user has to replace with the next release.
+ * Names the image, because otherwise Swarm does not resolve the tag again. The user replaces the placeholder `vX.Y.Z`
+ * with the next release.
  */
 function formatSwarmUpdateCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);

@@ -7,26 +7,20 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import { DeploymentNotFoundError } from './deployment-not-found-error.ts';
 import { listManualUpdateCommands } from './manual-commands.ts';
 
-/** Deployment of the server: its compose project, and the host paths of the files that an updater needs. */
+/** The server's deployment: its compose project, and host paths of files that an updater needs. */
 export interface Deployment {
   /** Fields of the server's own container that never change. The environment is omitted because it contains secrets. */
   container: Pick<Container, 'id' | 'imageId' | 'imageManifest' | 'imageReference'>;
   project: string;
   /** Compose directory on the host, from the compose labels. */
   directory: string;
-  /**
-   * Compose directory and files that the labels of the server's own container name, in the form that `composeOriginOf`
-   * returns.
-   */
+  /** Compose directory and files from the labels of the server's container, as `composeOriginOf` returns them. */
   claim: string;
   /** Compose service that runs this server. It is the app, unless the option `app` names another service. */
   service: string;
   /** Host path of the engine's socket. */
   socket: string;
-  /**
-   * Compose directory, other directories with compose files, and the directories from the option `directories`. No
-   * directory contains another.
-   */
+  /** Compose directory, directories of compose files, and the option `directories`. No directory contains another. */
   directories: readonly string[];
   /** Host path of the file with registry credentials; null if there is none. */
   credentials: string | null;
@@ -79,7 +73,7 @@ export function readDeployment(
   };
 }
 
-/** Returns the host path of the engine's socket. An updater has no network, so it cannot use a proxy instead. */
+/** Returns the host path of the engine's socket. An updater has no network, so it cannot use a proxy. */
 function findSocketOnHost(
   paths: HostPaths,
   { engine, updaterSocket }: ValidatedInstanceOptions,

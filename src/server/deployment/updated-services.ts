@@ -5,8 +5,7 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { Deployment } from './read-deployment.ts';
 
 /**
- * Returns the services to update, app first. Null if an updater chooses the same services on its own: the product's app
- * and the workers in the compose file (docs/contract.md 8.26).
+ * Returns the services to update, app first. Null if an updater would choose the same services (docs/contract.md 8.26).
  */
 export async function chooseUpdatedServices(
   engine: EngineApi,
@@ -31,7 +30,7 @@ async function findLabelledWorkers(engine: EngineApi, project: string, product: 
   });
   const names = await Promise.all(
     found.map(async ({ imageId, labels }) => {
-      // A role label from the image is ignored, because the app and a worker may have the same image.
+      // Role labels from the image are ignored, because app and worker may share an image.
       const image = await engine.inspectImage(imageId);
       return image?.labels[roleLabel] === 'worker' ? '' : labels[composeLabels.service];
     }),

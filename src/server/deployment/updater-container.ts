@@ -70,8 +70,7 @@ export function buildUpdaterContainerSpec(
     ...updaterEnvironment,
     // The updater has no network, so the server sends the notifications about its runs.
     SVC_UPDATER_NOTIFY: 'none',
-    // The updater identifies the instance by the id of the server's container, because container labels are not
-    // trusted.
+    // Identifies the instance by the server's container, because container labels are not trusted.
     SVC_UPDATER_CONTAINER: deployment.container.id,
   };
   return {
@@ -106,7 +105,7 @@ export function buildUpdaterContainerSpec(
       UsernsMode: 'host',
       RestartPolicy: { Name: 'on-failure', MaximumRetryCount: maxUpdaterRestarts },
       AutoRemove: false,
-      // The server reads the run from the container's log, so the log driver must not depend on the engine's default.
+      // Do not depend on the engine's default log driver, because the server reads the log.
       LogConfig: { Type: 'json-file', Config: {} },
     },
   };
@@ -115,7 +114,7 @@ export function buildUpdaterContainerSpec(
 /** Purpose of an additional updater container, and part of its name. */
 type AdditionalUpdaterPurpose = 'rollback' | 'prefetch' | 'report';
 
-/** Creates a name that contains the project, so that the name is unique among the instances on an engine. */
+/** Includes the project in the name, because container names are unique on an engine. */
 export const createAdditionalUpdaterName = (
   word: AdditionalUpdaterPurpose,
   { containerName }: Pick<ValidatedInstanceOptions, 'containerName'>,
@@ -156,17 +155,15 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
   ReadOnly: readOnly,
 });
 
-/**
- * Whether a container is or was an updater of this instance. It must mount the instance's directory, which only a user
- * who controls the host can do, whereas any user of the engine can choose names and labels. A manually started updater
- * has no labels.
- */
+/** Whether a container is or was an updater of this instance. */
 export function isUpdaterOfInstance(
   { labels: given, requestedMounts }: Container,
   deployment: Deployment,
 ): boolean {
+  // Any user of the engine can choose names and labels. Only a user who controls the host can mount this directory.
   if (new HostPaths(requestedMounts).fromHost(deployment.directory) === null) return false;
   const [project, directory] = [given[labels.project], given[labels.directory]];
+  // A manually started updater has no labels.
   if (project === undefined && directory === undefined) return true;
   return project === deployment.project && directory === deployment.directory;
 }
@@ -180,10 +177,7 @@ export function isUpdaterActive(container: Container, now = Date.now()): boolean
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
 
-/**
- * Describes an unrelated running container that has the updater's name. Returns a message and the container's creation
- * time.
- */
+/** Describes an unrelated running container with the updater's name. Returns a message and the creation time. */
 export function describeUnrelatedContainer({ id, name, labels: given, createdAt }: Container) {
   const project = given[labels.project];
   const where =
@@ -194,7 +188,7 @@ export function describeUnrelatedContainer({ id, name, labels: given, createdAt 
   };
 }
 
-/** Reads the facts from labels and arguments. A manually started updater has fewer labels, so some facts are null. */
+/** Reads the facts from labels and arguments. Manually started updaters lack some labels, so some facts are null. */
 export function initialRunFactsOf(container: Container): InitialRunFacts {
   const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
   const at = container.args.indexOf('--target');

@@ -4,11 +4,11 @@ import type { RunRecord } from '../run/run-record.ts';
 /** Converts a run to the form used in responses, which includes the server's current time. */
 export const addServerTime = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
 
-/** Time in ms without an event after which the server sends a comment, so that proxies keep the connection open. */
+/** After this many ms without an event, the server sends a comment. Proxies then keep the connection open. */
 export const keepAliveIntervalMs = 15_000;
 /** Milliseconds after which a disconnected client reconnects. */
 const reconnectDelayMs = 1_000;
-/** A chunk of events ends after the line that exceeds this number of characters, because lines are never split. */
+/** A chunk ends after the line that exceeds this many characters, because lines are never split. */
 const maxChunkCharacters = 16 * 1024;
 
 /** Whether the Accept header names `text/event-stream`. A wildcard is not sufficient: the response is then JSON. */
@@ -20,8 +20,8 @@ export function hasReceivedLastEvent(record: RunRecord, lastEventId: string | nu
 }
 
 /**
- * Streams the events of a run (docs/contract.md 8.3). A client that reconnects with an event id of this run receives
- * all lines that it missed. If the server closes, the stream ends without an outcome.
+ * Streams a run's events (docs/contract.md 8.3). If a client reconnects with an event id of this run, all missed lines
+ * are sent. If the server closes, the stream ends without an outcome.
  * @param onEnd - called when the stream ends or the client disconnects, possibly more than once
  */
 export function createEventStream(
@@ -84,7 +84,7 @@ class UnseenEvents {
     this.#cursor = parseLineNumber(record.run.id, lastEventId) ?? record.lineCount;
   }
 
-  /** Waits for new events and returns them as text. Returns an empty string if the signal is aborted first. */
+  /** Waits for new events and returns their text. If the signal is aborted first, returns an empty string. */
   async next(signal: AbortSignal): Promise<string> {
     for (;;) {
       const { changeCount: changes } = this.#record;
@@ -94,10 +94,7 @@ class UnseenEvents {
     }
   }
 
-  /**
-   * Gives up waiting for lines that the client has already received from another server but that are missing in this
-   * record.
-   */
+  /** Stops waiting for lines that the client received from another server but this record lacks. */
   catchUp(): void {
     this.#cursor = Math.min(this.#cursor, this.#record.lineCount);
   }
@@ -109,8 +106,8 @@ class UnseenEvents {
       text += `retry: ${reconnectDelayMs}\n\n`;
     }
     const { run, hasEnded, lineCount } = this.#record;
-    // A new server may still be reading log lines that the client already has from the previous server. Until the new
-    // server has read them, its run state is older than the client's, so nothing is sent.
+    // This server may not yet have read all lines that the client already has. Until then, this server's run state is
+    // older, so send nothing.
     if (this.#cursor > lineCount && !hasEnded) return text;
     const lines = this.#record.linesAfter(this.#cursor);
     if (this.#told === null && lines.length > 0) text += this.#tell(run);
@@ -133,17 +130,14 @@ class UnseenEvents {
   }
 }
 
-/** Parses the line number in an event's id; null if the id is missing or belongs to a different run. */
+/** Returns the line number from an event id. Returns null if the id is missing or belongs to a different run. */
 function parseLineNumber(runId: string, eventId: string | null): number | null {
   if (!eventId?.startsWith(`${runId}:`)) return null;
   const number = eventId.slice(runId.length + 1);
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
-/**
- * Contents are compared only if the objects differ. The same object has the same contents, because runs are never
- * changed in place.
- */
+/** Runs are never changed in place, so the same object has the same contents. */
 const isSameRun = (run: Run, told: Run | null): boolean =>
   run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 

@@ -15,8 +15,8 @@ import { formatCrossOriginMessage, isCrossSiteRequest, isSameOriginRequest } fro
 const authorizeMs = 10_000;
 
 /**
- * Creates the handler of all endpoints (docs/contract.md 8.6 and 8.8). `path` has no trailing slash. The handler never
- * rejects: every error becomes a problem+json response, and unexpected errors are logged.
+ * Creates the handler of all endpoints (docs/contract.md 8.6 and 8.8). The handler never rejects: errors become
+ * problem+json responses, and unexpected errors are logged. `path` has no trailing slash.
  */
 export function createRequestHandler(
   service: UpdateApi,
@@ -35,8 +35,8 @@ export function createRequestHandler(
       ? !(startsUpdater && isCrossSiteRequest(request))
       : isSameOriginRequest(request);
     if (!isAllowed) throw new ProblemError(403, formatCrossOriginMessage(request));
-    // A closing server still accepts event stream requests: the stream ends immediately, and the client reconnects to
-    // the next server. After an error response, the client would not reconnect.
+    // A closing server ends event streams at once, and the client reconnects. After an error response, the client would
+    // not reconnect.
     if (service.closing.aborted && !isStream(request))
       throw new UnavailableError('the server is shutting down');
     return answerUser && !asker.isAdmin
@@ -88,15 +88,15 @@ interface RequestSender {
 /** Maximum number of characters in a sender's name, which may come from an untrusted source. */
 const nameLimit = 200;
 
-/** Parses the result of `authorize`; null if the sender is not logged in or the result is invalid. */
+/** Parses the result of `authorize`. Returns null if the sender is not logged in or the result is invalid. */
 function parseSender(caller: Caller | undefined): RequestSender | null {
   const { role, name = '' } =
     typeof caller === 'object' && caller !== null ? caller : { role: caller, name: undefined };
   if ((role !== 'admin' && role !== 'user') || typeof name !== 'string') return null;
-  // Control and bidi characters are escaped, because they could change the order of text in a log or on a page.
+  // Escape control and bidi characters, because they could reorder text in a log or page.
   const shown = escapeUnprintable([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
-  // If a user's name is the one reserved for automatic updates, the role replaces it. Otherwise, runs that the user
-  // starts would look like automatic updates.
+  // If a user has the name reserved for automatic updates, use the role. Otherwise, the user's runs would look
+  // automatic.
   return { isAdmin: role === 'admin', by: (shown !== automaticCaller && shown) || role };
 }
 

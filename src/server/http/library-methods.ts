@@ -9,8 +9,8 @@ import { isContradictoryStartRequest, libraryOperations } from './operations.ts'
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 
 /**
- * Creates the methods of the library object. They validate their arguments with the schemas of the endpoints, and throw
- * a TypeError that lists all invalid values. `name` is the product name and the default of `by`.
+ * Creates the library object's methods. They validate arguments with the endpoints' schemas, and throw a TypeError that
+ * lists all invalid values. `name` is the product name and the default of `by`.
  */
 export function createLibraryMethods(
   service: UpdateApi,

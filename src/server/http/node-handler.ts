@@ -6,19 +6,19 @@ import type { InstanceUpdates } from '../contract/instance-updates.ts';
 
 /** Request of `node:http` with the properties that frameworks add. */
 export interface NodeRequest extends IncomingMessage {
-  /** Complete path and query of the request. Routers set this property if they remove a prefix from `url`. */
+  /** Complete path and query of the request. Set by routers that remove a prefix from `url`. */
   originalUrl?: string;
   /** Body that a framework has already read. */
   body?: unknown;
 }
 
 /**
- * Handler for `node:http`. Passes requests outside the base path to `next`, or responds with 404 if there is no `next`.
- * Never throws.
+ * Handler for `node:http`. Never throws. Requests outside the base path are passed to `next`. If there is no `next`,
+ * the response is 404.
  */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: () => void) => void;
 
-/** Creates a request handler for `node:http` and for frameworks based on it, such as Express, Fastify and Nest. */
+/** Creates a request handler for `node:http`, Express, Fastify, Nest and similar frameworks. */
 export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches'>): NodeHandler {
   return (request, response, next) => {
     let address: URL;
@@ -32,8 +32,7 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
     if (!isOurs) return next ? next() : respondWithText(response, 404, 'Not found.');
     // A connection that breaks during a write is not a server error.
     response.on('error', () => {});
-    // Discard the unread rest of the request body. Otherwise, the client may not read the response, and the connection
-    // cannot be reused.
+    // Discard the unread body. Otherwise, the client may not read the response or reuse the connection.
     response.once('finish', () => request.resume());
     answer(updates, address, request, response).catch(() => {
       if (response.headersSent) response.destroy();
@@ -62,34 +61,32 @@ async function answer(
     if (name === 'set-cookie') response.appendHeader(name, value);
     else response.setHeader(name, value);
   }
-  // After a timeout (408), the rest of the request body is not read, so the connection cannot be reused.
+  // After a timeout, the rest of the body stays unread, so the connection cannot be reused.
   if (status === 408) response.shouldKeepAlive = false;
   response.writeHead(status);
-  // `pipeline` sends the body only as fast as the client reads it, and stops when the client disconnects.
+  // `pipeline` sends only as fast as the client reads, and stops when the client disconnects.
   if (body) await pipeline(Readable.fromWeb(body), response);
   else response.end();
 }
 
-/**
- * Returns the URL of a request. Proxy headers such as `X-Forwarded-Host` are ignored, because any client can send them.
- * An invalid host is replaced by `localhost`; otherwise, it could change the path of the URL.
- */
+/** Returns the URL of a request. Ignores proxy headers such as `X-Forwarded-Host`, because any client can send them. */
 function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): URL {
   const requested = originalUrl ?? url;
-  // The URL is absolute if the request was sent through a proxy. With HTTP/2, the path can be any text, so only http(s)
-  // URLs are parsed; otherwise, `x:@evil/` would be read as credentials and a host.
+  // A proxy request has an absolute URL. Parse only http(s) URLs, because an HTTP/2 path can be any text: `x:@evil/`
+  // would be read as credentials and a host.
   const whole = /^https?:\/\//i.test(requested) ? URL.parse(requested) : null;
   const path = requested.startsWith('/') ? requested : whole ? whole.pathname + whole.search : '/';
   const scheme = (socket as Partial<TLSSocket> | undefined)?.encrypted ? 'https' : 'http';
   const host = headers.host ?? headers[':authority'];
+  // An invalid host could change the path of the URL, so `localhost` replaces it.
   const base =
     typeof host === 'string' && /^[\w.:[\]-]+$/.test(host) ? URL.parse(`${scheme}://${host}`) : null;
   return new URL(`${base?.origin ?? `${scheme}://localhost`}${path}`);
 }
 
 /**
- * HTTP methods that the `Request` constructor rejects. The prefix `X-` is added to them, so that the handler can
- * respond with 405 and the allowed methods.
+ * HTTP methods that the `Request` constructor rejects. With the prefix `X-`, the handler can respond with 405 and the
+ * allowed methods.
  */
 const rejectedMethods = ['CONNECT', 'TRACE', 'TRACK'];
 
@@ -111,15 +108,15 @@ async function toWebRequest(address: URL, request: NodeRequest, signal: AbortSig
     body: body === undefined ? 'lost' : body,
     duplex: 'half',
   });
-  // If a framework has read and discarded the body, the request has a placeholder body. Consume the placeholder, so
-  // that the handler fails when it reads the body; otherwise, it would accept a request without its body.
+  // A framework has discarded the body. Consume the placeholder, so that the handler fails when it reads the body.
+  // Otherwise, the handler would accept a request without its body.
   if (body === undefined) await requested.text();
   return requested;
 }
 
 /**
- * Returns the body as a stream if it has not been read, otherwise the content that a framework has read. Returns null
- * if the body is empty, and undefined if a framework has read and discarded it.
+ * Returns the unread body as a stream, or the content that a framework has read. Returns null for an empty body, and
+ * undefined for a body that a framework has discarded.
  */
 function bodyOf(request: NodeRequest): ReadableStream | string | Uint8Array<ArrayBuffer> | null | undefined {
   const { body, readableDidRead, readableEnded, headers } = request;

@@ -20,8 +20,7 @@ import { endpoints } from './operations.ts';
 import { maxBodyBytes } from './read-json-body.ts';
 
 /**
- * Returns an OpenAPI 3.1 document of all endpoints. It is generated from the table of endpoints and the schemas that
- * the server uses.
+ * Generates an OpenAPI 3.1 document from the table of endpoints and the server's schemas.
  * @param path - base path of the endpoints
  * @param version - version of this package
  * @param product - name of the product that is updated

@@ -127,10 +127,7 @@ const update = createLibraryEndpoint({
     service.start({ ...toUpdateOptions(given), when, force, by }),
 });
 
-/**
- * Converts the body of a start request. With `allSteps`, the target remains as requested. Otherwise, any canary build
- * is replaced by the target `canary`.
- */
+/** Converts the body of a start request. Unless `allSteps` is set, the target `canary` replaces any canary build. */
 const toUpdateOptions = ({
   target,
   allSteps = false,

@@ -19,8 +19,7 @@ export async function readJsonBody<T>(request: Request, schema: z.ZodMiniType<T>
 
 /** Reads the whole body. Counts the received bytes, because Content-Length may be missing or wrong. */
 async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
-  // The content of a body that was already read is lost. Throw an error; otherwise, the request would be handled as one
-  // without a body.
+  // A body that was already read is lost. Without an error, the request would be handled as if it had no body.
   if (bodyUsed)
     throw new Error('the request body had already been read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();
@@ -58,8 +57,8 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Describes a validation error without zod's message, which may contain input values. `path` contains only names of
- * schema fields and settings.
+ * Describes a validation error. Does not use zod's message, which may contain input values. `path` contains only names
+ * of schema fields and settings.
  */
 function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'it' : issue.path.join('.');

@@ -1,13 +1,13 @@
 /**
- * Whether a request that changes something comes from the instance's own pages or from a program (docs/contract.md
- * 8.7). Another site can only abuse a cookie or login that the browser sends automatically, so a request with neither
- * is harmless.
+ * Whether a request comes from the instance's own pages or a program (docs/contract.md 8.7). Only used for requests
+ * that change something.
  */
 export function isSameOriginRequest({ headers, url }: Pick<Request, 'headers' | 'url'>): boolean {
   const site = headers.get('sec-fetch-site');
   if (site !== null) return site === 'same-origin';
-  // Browsers omit Sec-Fetch-Site on plain http, which many instances use, but always send Origin with POST and PUT.
+  // On plain http, which many instances use, browsers omit Sec-Fetch-Site. They always send Origin with POST and PUT.
   const named = headers.get('origin');
+  // Another site can only abuse a cookie or login that the browser sends automatically.
   if (named === null) return !headers.has('cookie') && !isBrowserLogin(headers.get('authorization'));
   const origin = URL.parse(named);
   if (origin === null || origin.origin !== named) return false;
@@ -15,15 +15,15 @@ export function isSameOriginRequest({ headers, url }: Pick<Request, 'headers' | 
 }
 
 /**
- * Whether another site caused the browser to send the request, for example by a link or an image. Browsers send no
- * Origin with these requests, so only Sec-Fetch-Site is checked.
+ * Whether another site caused the request, for example by a link or an image. Browsers send no Origin with such
+ * requests, so only Sec-Fetch-Site is checked.
  */
 export const isCrossSiteRequest = ({ headers }: Pick<Request, 'headers'>): boolean =>
   /^(?:cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '');
 
 /**
- * Returns the requested host without the default port of the origin's scheme, for comparison with the origin's host.
- * The server's own scheme is not used, because it is http behind a proxy that terminates TLS.
+ * Returns the requested host without the default port of the origin's scheme. Does not use the server's own scheme,
+ * which is http if a proxy terminates TLS.
  */
 function requestedHostOf(
   { headers, url }: Pick<Request, 'headers' | 'url'>,
@@ -34,8 +34,8 @@ function requestedHostOf(
 }
 
 /**
- * Explains why the request was rejected. Most rejected requests come from the instance's own pages, behind a proxy that
- * changes the Host header, so the message explains how to configure the proxy.
+ * Explains why the request was rejected. The usual cause is a proxy that changes the Host header, so the message
+ * explains the proxy's configuration.
  */
 export function formatCrossOriginMessage(request: Pick<Request, 'headers' | 'url'>): string {
   const { headers } = request;

@@ -25,8 +25,8 @@ import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-pref
 const hourMs = 3_600_000;
 
 /**
- * Downloads the available release's images before an update is requested. The prefetch container is the only stored
- * state, and is shared by all servers of the instance. Its name is unique, so only one server can create it.
+ * Downloads the available release's images before an update is requested. All servers share the prefetch container,
+ * which is the only stored state. Its unique name ensures that only one server creates the container.
  */
 export class Prefetcher implements RepeatedCheck {
   readonly pauseMs: number;
@@ -37,8 +37,8 @@ export class Prefetcher implements RepeatedCheck {
   #followed: string | null = null;
   #isLogged = false;
   /**
-   * Earliest time of the next attempt (monotonic, in ms). Only needed if no container could be created: the label of a
-   * container holds the number of attempts.
+   * Earliest time of the next attempt (monotonic, in ms). Only used if no container could be created: otherwise, a
+   * container label counts the attempts.
    */
   #notBefore = 0;
 
@@ -96,8 +96,7 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   /**
-   * Finds the release to download. Returns null if the releases have not been read yet, or if an admin has skipped the
-   * available release.
+   * Finds the release to download. Returns null if the releases have not been read, or an admin skipped the release.
    * @throws ApplicationError
    */
   async #offered(): Promise<PrefetchFacts['offered']> {
@@ -112,8 +111,8 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   /**
-   * Starts a prefetch container. The old container is removed only when its replacement can be created, because a label
-   * of the old container holds the number of attempts.
+   * Starts a prefetch container. Keeps the old container until its replacement can be created: the old container's
+   * label counts the attempts.
    */
   async #launch(
     deployment: Deployment,
@@ -146,7 +145,7 @@ export class Prefetcher implements RepeatedCheck {
     if (made !== null && isUpdaterActive(made)) this.#follow(made);
   }
 
-  /** Reads the log in the background, so that the next check can stop the download if there is a newer release. */
+  /** Reads the log in the background. If there is a newer release, the next check can stop the download. */
   #follow(container: Container): void {
     const { id } = container;
     if (this.#followed === id) return;

@@ -7,7 +7,7 @@ interface BlockingFacts {
   noHome: DeploymentNotFoundError | null;
   /** Set if the store does not respond or is not persistent; otherwise null. */
   noStore: Reason | null;
-  /** Running update of this instance, or of another instance on the same engine; null if there is none. */
+  /** Running update of this or another instance on the same engine; null if there is none. */
   updater: { message: string; since: string } | null;
   /** Set if unrelated containers have the instance's compose labels; otherwise null. */
   foreign: Reason | null;
@@ -29,8 +29,8 @@ export function findBlockingReason(hindrances: BlockingFacts): Reason | null {
 }
 
 /**
- * Jobs that block an update. Most queued jobs do not: they run after the update. Queued deployments do, because a user
- * is waiting for them.
+ * Jobs that block an update. Most queued jobs can run after the update. Queued deployments block the update, because a
+ * user is waiting for them.
  */
 const blockingJobKinds: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] =
   [

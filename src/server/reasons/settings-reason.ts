@@ -5,7 +5,7 @@ import type { AddedReleaseSetting, Reason } from '../../wire/status.ts';
 export class UnknownSettingError extends TypeError {}
 
 /**
- * Returns why a release cannot be installed with these settings; null if it can be installed.
+ * Returns why these settings prevent a release from being installed; null if they do not.
  * @throws UnknownSettingError
  */
 export function findSettingsBlockingReason(

@@ -8,14 +8,13 @@ import type {
 } from '../contract/instance-updates.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** Thrown if the application or the engine does not respond, or the server is shutting down. Clients may try again. */
+/** The application or the engine does not respond, or the server is shutting down. Clients may try again. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
 }
 
 /**
- * Turns errors of the application or the engine into UnavailableError, so that clients try again. Throws all other
- * errors unchanged.
+ * Turns application and engine errors into UnavailableError, so that clients try again. Throws other errors unchanged.
  */
 export function rethrowAsUnavailable(error: unknown): never {
   if (!(error instanceof ApplicationError) && !(error instanceof EngineError)) throw error;
@@ -29,7 +28,7 @@ type LibraryMethodName = 'status' | 'rollbackOffer' | 'setChannel' | 'skip' | 's
 export interface UpdateApi extends Pick<InstanceUpdates, LibraryMethodName> {
   /** Running version. */
   readonly version: string;
-  /** Whether an update is in progress. Called for users who are not admins, because they cannot read the status. */
+  /** Whether an update is in progress. Used for users who are not admins: they cannot read the status. */
   isUpdating(): Promise<boolean>;
   start(order: CompleteUpdateRequest): Promise<{ run: Run } | { reason: Reason }>;
   rollback(order: CompleteRollbackRequest): Promise<{ run: Run } | { reason: Reason }>;

@@ -32,7 +32,7 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
 
   async readSettings(): Promise<AutomaticUpdateSettings> {
     const { ledger, settings } = this.#parts;
-    // If the store fails, the last known settings are used. The status reports the failure in another field.
+    // If the store fails, use the last known settings. Another field of the status reports the failure.
     const stored = await ledger.read('automatic').catch(() => this.#settings);
     this.#settings = stored ?? settings.automatic;
     return this.#settings;
@@ -79,15 +79,15 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
   }
 
   /**
-   * Returns the available release if its automatic update is due; null if the update is not due or an upgrade path is
-   * in progress.
+   * Returns the available release if its automatic update is due. Returns null if not due, or if an upgrade path is in
+   * progress.
    * @throws ApplicationError if the store fails
    */
   async #findDue(settings: AutomaticUpdateSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
     const { nextAt, blockedBy } = decideAutomaticUpdate({ settings, offer, known, past, now: Date.now() });
-    // `nextAt` is set even if the release is blocked, because a newer release could be installed at that time.
+    // Set `nextAt` even if the release is blocked: a newer release could be installed then.
     const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
     return findPendingUpgradeStep(past[0]) === null && isDue ? offer.next : null;
   }

@@ -41,7 +41,7 @@ export function decideAutomaticUpdate(facts: AutomaticUpdateFacts): Decision {
   throw new Error('no further time window was found');
 }
 
-/** Whether the time window of a run is over or was moved, or automatic updates were turned off. */
+/** Whether a run's time window is over or was moved, or automatic updates were turned off. */
 export function isTimeWindowOver(
   { startedAt }: Pick<Run, 'startedAt'>,
   settings: AutomaticUpdateSettings,
@@ -54,8 +54,8 @@ export function isTimeWindowOver(
 }
 
 /**
- * Returns why automatic updates are paused; null if they are not paused. After a broken or crashed run, the instance's
- * state is unknown until another run succeeds.
+ * Returns why automatic updates are paused; null if they are not. After a broken or crashed run, the instance's state
+ * is unknown until another run succeeds.
  */
 function pauseOf(past: readonly Run[]): BlockedBy | null {
   const last = past.find(({ outcome }) => isSuccessfulOutcome(outcome) || isBad(outcome));
@@ -64,10 +64,7 @@ function pauseOf(past: readonly Run[]): BlockedBy | null {
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
-/**
- * Returns a reason to block automatic updates if the channel file has expired, because the server may have missed a
- * recall.
- */
+/** An expired channel file blocks automatic updates, because the server may have missed a recall. */
 const stalenessOf = ({ staleSince: since }: Pick<ChannelFileEffects, 'staleSince'>): BlockedBy | null =>
   since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
 
@@ -95,12 +92,10 @@ function findBlockedBy(
   return null;
 }
 
-/**
- * Returns the version that the first run rolled back; null if that run is not a successful rollback. A rollback that
- * was started manually does not store this version, so it is taken from the last successful update before the rollback.
- */
+/** If the first run is a successful rollback, returns the rolled-back version; otherwise null. */
 function findRolledBackVersion([run, ...before]: readonly Run[]): string | null {
   if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;
+  // A manual rollback does not store the version, so take the version of the last successful update.
   return (
     run.from ?? before.find(({ kind, outcome }) => kind === 'update' && outcome === 'updated')?.to ?? null
   );

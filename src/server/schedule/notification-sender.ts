@@ -21,7 +21,7 @@ export class NotificationSender implements RepeatedCheck {
     );
     this.#notifier.addresses = settings.notify;
     if (settings.notify.length === 0) return;
-    // A run is reported as started at its updater's first log line, because until then it may end without any effect.
+    // A run counts as started at its updater's first log line. Before this line, the run may end without effect.
     listeners.on('line', ({ run }) => this.#tellOf(run));
     listeners.on('end', (run) => this.#tellOf(run));
   }

@@ -5,19 +5,22 @@ import type { RepeatedCheck } from '../application/repeat-check.ts';
 import type { RunStarter } from '../run/request/run-starter.ts';
 import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
 
-/** Maximum time in ms between two steps of an upgrade path, for example while the application is not ready. */
+/**
+ * Maximum time in ms between two steps of an upgrade path. A step may wait, for example, until the application is
+ * ready.
+ */
 const pendingStepTimeoutMs = 3_600_000;
 
 /**
- * Continues the upgrade path of the last run (docs/contract.md 8.38). The remaining steps are stored with that run, so
- * the server of each new release finds them.
+ * Continues the last run's upgrade path (docs/contract.md 8.38). The remaining steps are stored with that run, so each
+ * new release's server finds the steps.
  */
 export class UpgradePathRunner implements RepeatedCheck {
   readonly pauseMs: number;
   readonly wakenBy = 'end';
   readonly #parts: ServerContextWithRuns;
   readonly #starter: RunStarter;
-  /** Why the next step has not been started. `after` is the id of the run before that step. */
+  /** Why the next step has not been started. `after` is the id of the previous run. */
   #said: { after: string; reason: string } | null = null;
 
   constructor(parts: ServerContextWithRuns, starter: RunStarter) {
@@ -26,7 +29,7 @@ export class UpgradePathRunner implements RepeatedCheck {
     this.pauseMs = parts.timing.path;
   }
 
-  /** Returns the pending step with the reason why it has not been started; null if no step is pending. */
+  /** Returns the pending step and why it has not been started; null if there is none. */
   after(last: Run | undefined): PendingStep | null {
     const step = findPendingUpgradeStep(last);
     return step && { ...step, reason: this.#said?.after === last?.id ? (this.#said?.reason ?? null) : null };
@@ -78,7 +81,7 @@ export class UpgradePathRunner implements RepeatedCheck {
     return 'run' in response ? null : response.reason.message;
   }
 
-  /** Calls `afterStep`. Returns why the application is not ready for the next step; null if it is ready. */
+  /** Calls `afterStep`. Returns why the application is not ready for the next step; null if ready. */
   async #ask(version: string): Promise<string | null> {
     const { settings, timing } = this.#parts;
     const { afterStep } = settings;
@@ -87,8 +90,8 @@ export class UpgradePathRunner implements RepeatedCheck {
       const response: unknown = await callApplication('afterStep', () => afterStep({ version }), timing.host);
       return typeof response === 'string' && response !== '' ? response : null;
     } catch (cause) {
-      // The text of an exception is only for the operator, so it is logged and not returned. It is logged only once,
-      // because `afterStep` is called repeatedly.
+      // Only the operator may see an exception's text, so it is logged. Log once, because `afterStep` is called
+      // repeatedly.
       if (this.#said?.reason !== checkFailed)
         settings.log({ level: 'warn', message: 'afterStep failed', cause });
       return checkFailed;
@@ -98,7 +101,9 @@ export class UpgradePathRunner implements RepeatedCheck {
 
 const checkFailed = 'the check before the next step failed; the log of the server has the details';
 
-/** Returns the step after the last run; null if that run is still in progress, did not succeed, or has no next step. */
+/**
+ * Returns the step after the last run. Returns null if that run is in progress, did not succeed, or has no next step.
+ */
 export function findPendingUpgradeStep(last: Run | undefined): PendingStep | null {
   const step = last?.endedAt ? findExpectedUpgradeStep(last) : null;
   return step && { ...step, until: new Date(Date.parse(step.since) + pendingStepTimeoutMs).toISOString() };

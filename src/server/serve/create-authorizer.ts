@@ -6,11 +6,7 @@ import type { ServeSettings } from './serve-settings.ts';
 
 const callerSchema = z.object({ role: z.enum(['admin', 'user']), name: z.string() });
 
-/**
- * Creates a function that authenticates requests (docs/contract.md 8.45). It accepts programs that have the token,
- * users for whom the product's proxy vouches with the secret, and users whom the product identifies by their cookie or
- * `Authorization` header.
- */
+/** Creates a function that authenticates requests (docs/contract.md 8.45). */
 export const createAuthorizer =
   (
     { token, secret }: Pick<ServeSettings, 'token' | 'secret'>,
@@ -18,11 +14,14 @@ export const createAuthorizer =
   ) =>
   async ({ headers }: Request): Promise<Caller> => {
     const [authorization, vouched] = [headers.get('authorization'), headers.get('x-svc-secret')];
+    // Programs send the token.
     if (token !== null && isSame(authorization, `Bearer ${token}`)) return 'admin';
+    // The product's proxy sends the secret to vouch for a user.
     if (vouched !== null)
       return isSame(vouched, secret)
         ? callerIn({ role: headers.get('x-svc-role'), name: headers.get('x-svc-user') ?? '' })
         : null;
+    // The product identifies all other users by their cookie or `Authorization` header.
     const login = { cookie: headers.get('cookie'), authorization };
     return login.cookie === null && authorization === null ? null : callerIn(await product.user(login));
   };

@@ -14,7 +14,7 @@ interface UserHeaders {
 const defaultWaits = {
   /** Time limit of one request. */
   request: 5_000,
-  /** Time for which a failed callback is retried: less than the ten seconds that the library waits for a result. */
+  /** A failed callback is retried for this many ms. The library waits longer for a result: ten seconds. */
   attempts: 9_000,
   pause: 250,
   /** Interval at which the queue's state is sent again, because the product loses it when it restarts. */

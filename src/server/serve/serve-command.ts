@@ -55,8 +55,8 @@ function log(entry: LogEntry): void {
 }
 
 /**
- * Formats a log entry with all its causes as one line; null for a repeated callback failure. Unprintable characters are
- * escaped, because messages may contain text from the product, a registry or a feed.
+ * Formats a log entry and all its causes as one line; null for a repeated callback failure. Escapes unprintable
+ * characters, because messages may contain text from the product, a registry or a feed.
  */
 export function formatLogEntry({ level, message, cause }: LogEntry): string | null {
   const causes: string[] = [];

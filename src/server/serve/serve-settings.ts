@@ -11,10 +11,7 @@ export interface ServeSettings {
   /** Base path of the endpoints and of `elements.js`. */
   path: string;
   callbacksUrl: string;
-  /**
-   * Secret shared with the product. It authenticates this server's callbacks to the product, and requests from the
-   * product's proxy to this server.
-   */
+  /** Secret shared with the product. Authenticates callbacks to the product, and requests from the product's proxy. */
   secret: string;
   /** Token for programs that act as an admin; null if there is none. */
   token: string | null;
@@ -25,7 +22,7 @@ export interface ServeSettings {
 
 const prefix = 'SVC_SERVE_';
 const fileVariable = `${prefix}FILE`;
-/** Allows only secrets that are valid in a header, because `fetch` includes an invalid header in its error message. */
+/** A secret must be valid in a header, because `fetch` quotes invalid headers in its errors. */
 const secretPattern = /^[!-~]{32,}$/;
 
 const ownSchema = z.object({
@@ -92,8 +89,7 @@ async function readServeSettingsFile(path: string | undefined, mistakes: string[
     if (isMap(settings)) return settings;
     mistakes.push(`${path} must contain YAML settings, such as "port: 8080"`);
   } catch (cause) {
-    // Only the first line of a YAML error is reported, because the other lines quote the file, which may contain
-    // passwords.
+    // The other lines of a YAML error quote the file, which may contain passwords.
     mistakes.push(`${path} cannot be read: ${(cause as Error).message.split(/:?\n/)[0]}`);
   }
   return {};

@@ -10,22 +10,22 @@ export interface FileStore extends Store {
   set(key: string, text: string | null, condition: { was: string | null }): Promise<boolean>;
 }
 
-/** Codes of file system errors that occur if another server changes the same directories at the same time. */
+/** Errors that occur if another server changes the same directories at the same time. */
 const raceErrorCodes = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
 /** Maximum attempts per call. An attempt fails if another server writes first or removes the directory. */
 const maxFileAttempts = 1_000;
 
-/** A number's text is deleted once the number is this far below the current number. The number's directory remains. */
+/** A text is deleted once its number is this far below the current number. The number's directory remains. */
 const retainedTexts = 8;
 /**
- * A number's directory is removed once the number is this far below the current one. Other servers never write this
- * many numbers while one server executes a single system call.
+ * A directory is removed once its number is this far below the current number. Other servers never write so many
+ * numbers during a single system call.
  */
 const retainedDirectories = 256;
 
 /**
- * Creates a store for all servers that share the directory, which is created if missing. Needs neither a lock nor a
- * clock. The last texts of a key are in `<directory>/<key>/<number>/text`; the one with the highest number is current.
+ * Creates a store for all servers that share the directory. A missing directory is created. The store needs neither a
+ * lock nor a clock. A key's last texts are in `<directory>/<key>/<number>/text`; the highest number is current.
  */
 export function fileStore(directory: string): FileStore {
   const deployment = resolve(directory);
@@ -48,8 +48,8 @@ export function fileStore(directory: string): FileStore {
 }
 
 /**
- * Escapes all characters except lowercase letters, digits, `-` and `_`, because a file system may ignore case or reject
- * other characters.
+ * Escapes all characters except lowercase letters, digits, `-` and `_`. File systems may ignore case or reject other
+ * characters.
  */
 function fileName(key: string): string {
   const escaped = key.replace(/[^a-z0-9_-]/gu, (character) =>
@@ -68,8 +68,7 @@ async function readCurrent(folder: string): Promise<{ number: number | null; tex
     const location = join(folder, String(number));
     const text = await readFile(join(location, 'text'), 'utf8').catch(unless('ENOENT'));
     if (text !== null) return { number, text };
-    // The file `none` means that the key has no text. If this file is missing too, the text was removed because higher
-    // numbers exist, so read again.
+    // The file `none` means that the key has no text. If both files are missing, higher numbers exist, so read again.
     if (await stat(join(location, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
   throw new Error(`could not read ${folder} in ${maxFileAttempts} attempts`);
@@ -84,7 +83,7 @@ async function numbersIn(folder: string): Promise<number[] | null> {
 }
 
 /**
- * Creates a key's folder with number 0 and no text. The folder is completed under a temporary name and then renamed, so
+ * Creates a key's folder with number 0 and no text. Completes the folder under a temporary name before renaming it, so
  * that no number is ever used twice.
  */
 async function createKeyFolder(folder: string): Promise<void> {
@@ -94,8 +93,7 @@ async function createKeyFolder(folder: string): Promise<void> {
     await writeFile(join(unfinished, '0/none'), '', { flush: true });
     await tryRename(unfinished, folder);
   } catch (error) {
-    // Another server may have created the key's folder and then removed this unfinished folder, as this function does
-    // below.
+    // Another server may have created the key's folder, then removed this unfinished folder, as below.
     const isThere = await stat(folder).catch(unless('ENOENT'));
     if (isThere === null || !raceErrorCodes.includes(codeOf(error))) throw error;
   }
@@ -108,21 +106,22 @@ async function createKeyFolder(folder: string): Promise<void> {
 }
 
 /**
- * Writes a text to a draft in the current number's directory, and renames the draft to the next number. Only one server
- * succeeds, because the next number must not exist. If a server is killed, either the old or the new text is current.
+ * Replaces the current text. Returns false if another server was faster. If a server is killed, either the old or the
+ * new text is current.
  */
 async function isReplaced(folder: string, number: number, text: string | null): Promise<boolean> {
+  // The draft is in the current number's directory. A rename turns the draft into the next number.
   const draft = join(folder, String(number), nonce());
   try {
     await mkdir(draft);
-    // A number without a text gets the file `none`, because only an empty directory can be replaced by a rename.
+    // Without a text, write the file `none`, because a rename could replace an empty directory.
     await writeFile(join(draft, text === null ? 'none' : 'text'), text ?? '', { flush: true });
     await sync(draft);
-    // A slow server cannot write a removed number again, because its draft was in the directory of the previous number,
-    // which was removed first.
+    // Only one server succeeds, because the next number must not exist. A slow server cannot recreate a removed number,
+    // because the previous number was removed first, with the draft.
     if (!(await tryRename(draft, join(folder, String(number + 1))))) return false;
   } catch (error) {
-    // Remove the draft, which would take up space on a full disk. Another server may already have removed it.
+    // Free the draft's disk space. Another server may already have removed the draft.
     await remove(draft).catch(() => {});
     if (raceErrorCodes.includes(codeOf(error))) return false;
     throw error;
@@ -133,12 +132,10 @@ async function isReplaced(folder: string, number: number, text: string | null): 
   return true;
 }
 
-/**
- * Removes the directories of numbers far below `last`, lowest first. Each directory is renamed before its contents are
- * removed, because a draft could replace an empty directory that still has its number.
- */
+/** Removes the directories of numbers far below `last`, lowest first. */
 async function removeOldNumbers(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {
+    // Rename before removing the contents: a draft could replace an empty directory with this number.
     if (number <= last - retainedDirectories)
       await tryRename(join(folder, String(number)), join(folder, `old-${nonce()}`));
   }
@@ -157,7 +154,7 @@ async function emptyNumber(location: string): Promise<void> {
   for (const name of names) if (name !== 'none' && name !== 'gone') await remove(join(location, name));
 }
 
-/** Renames a directory. Returns false if it no longer exists, or if the new path exists and is not empty. */
+/** Renames a directory. Returns false if the directory no longer exists, or the new path exists and is not empty. */
 async function tryRename(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to);

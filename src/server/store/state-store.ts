@@ -68,8 +68,8 @@ export class StateStore {
   }
 
   /**
-   * Returns a channel's stored values, keyed by signer. The values of `offered` are the publication times of the last
-   * offered releases; those of `channel-files` are the last channel files.
+   * Returns a channel's stored values, keyed by signer. `offered` has the publication times of the last offered
+   * releases; `channel-files` has the last channel files.
    */
   async readBySigner<K extends 'offered' | 'channel-files'>(
     key: K,
@@ -111,8 +111,8 @@ export class StateStore {
   }
 
   /**
-   * Returns the instance's random id, which is created once, and the release that an admin requested before it was
-   * rolled out to this instance. If `asked` is given, first stores it as the requested release.
+   * Returns the instance's random id, which is created once. Also returns the release that an admin requested before
+   * its rollout to this instance. If `requested` is given, first stores `requested` as this release.
    */
   async readStagedRollout(requested?: string): Promise<StagedRollout> {
     const fresh = { instance: crypto.randomUUID(), asked: null };
@@ -128,15 +128,14 @@ export class StateStore {
     return value === null && (await this.#set('run', JSON.stringify(open), text));
   }
 
-  /** Replaces the open run with `open` if it has this id. Returns whether `open` is the open run afterwards. */
+  /** If the open run has this id, replaces it with `open`. Returns whether `open` is now the open run. */
   async replaceOpenRun(id: string, open: OpenRun): Promise<boolean> {
     const now = await this.edit('run', (was) => (was?.run.id === id ? open : was));
     return now?.run.id === open.run.id;
   }
 
   /**
-   * Changes the open run if it has this id, or removes it if `how` returns null. Returns null if the run is no longer
-   * open.
+   * Changes the open run with this id, or removes it if `how` returns null. Returns null if the run is no longer open.
    */
   async changeOpenRun(id: string, how: (open: OpenRun) => OpenRun | null): Promise<OpenRun | null> {
     const open = await this.edit('run', (now) => (now?.run.id === id ? how(now) : now));
@@ -150,13 +149,13 @@ export class StateStore {
 
   /**
    * Adds a finished run to the history. Replaces a stored run only if its updater was restarted, because the
-   * application may already have been notified of the stored run.
+   * application may already know the stored run.
    */
   async addPastRun(run: Run, updaterStartedAt: string | null, { told = false } = {}): Promise<void> {
     await this.edit('history', (now) => {
       const past = now ?? [];
       const known = past.find((one) => one.run.id === run.id);
-      // A server that only assumes the outcome has no start time of the updater, so it must not replace a stored run.
+      // Without the updater's start time, the outcome is only assumed, so keep the stored run.
       if (known && (updaterStartedAt === null || known.updaterStartedAt === updaterStartedAt)) {
         if (known.run.downtimeSeconds !== null || run.downtimeSeconds === null) return now;
         const { downtimeSeconds } = run;
@@ -169,7 +168,7 @@ export class StateStore {
     });
   }
 
-  /** Changes a finished run and returns it. Returns null if there is no such run or `how` returned null. */
+  /** Changes a finished run and returns it. Returns null if there is no such run or `how` returns null. */
   async changePastRun(id: string, how: (past: PastRun) => PastRun | null): Promise<PastRun | null> {
     let changed: PastRun | null = null;
     await this.edit('history', (now) => {
@@ -192,9 +191,7 @@ export class StateStore {
     return (await this.read('servers'))?.find((boot) => boot.container === container) ?? null;
   }
 
-  /**
-   * Changes an entry, and tries again if other servers change it at the same time. Returns the entry after the change.
-   */
+  /** Changes an entry and returns it. Tries again if other servers change the entry at the same time. */
   async edit<K extends Key>(
     key: K,
     change: (now: Stored<K> | null) => Stored<K> | null,
@@ -202,8 +199,7 @@ export class StateStore {
     for (let left = maxWriteAttempts; left > 0; left--) {
       const { text, value } = await this.#find(key);
       const wanted = change(value);
-      // Nothing is written if the change has no effect. Otherwise, an entry that cannot be parsed would be overwritten,
-      // although it may be from a newer server.
+      // A write without a change could overwrite a newer server's entry that this server cannot parse.
       if (wanted === value) return value;
       const newText = wanted === null ? null : typeof wanted === 'string' ? wanted : JSON.stringify(wanted);
       if (newText === text || (await this.#set(key, newText, text))) return wanted;

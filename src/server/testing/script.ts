@@ -29,14 +29,11 @@ export interface ScriptedStep {
   seconds: number;
   /** Extends the step beyond `seconds` for as long as the function returns true. */
   lasts?(): boolean;
-  /**
-   * Log messages, spread over the duration of the step. `percent` is the progress. Default: one message with the name
-   * of the state.
-   */
+  /** Log messages, spread over the duration of the step. Default: the name of the state. `percent` is the progress. */
   says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
   /** How requests are disturbed during the step. Default: not at all. */
   disturbed?: Disturbance;
-  /** Running jobs that a run in the state `waiting` waits for. `until` is the time limit of the wait. */
+  /** Running jobs that a run in the state `waiting` waits for. `until` is the time limit. */
   jobs?: readonly BlockingJob[];
   until?: string;
 }
@@ -159,8 +156,8 @@ const typical: Record<PhaseName, Omit<ScriptedStep, 'state'>> = {
 const stopped: ScriptedStep = { state: 'save', seconds: 1, says: [copied(100)], disturbed: 'closed' };
 
 /**
- * Returns a typical run: 14 seconds with two seconds of downtime, or 16 seconds with four seconds of downtime if `end`
- * contains a restore point. `in` is the phase in which the run ends. Default: the last phase.
+ * Returns a typical run of 14 seconds, with two seconds of downtime. If `end` contains a restore point, the run takes
+ * 16 seconds, with four of downtime. `in` is the phase in which the run ends. Default: the last phase.
  */
 export function typicalRun(end: ScriptedEnd & { in?: PhaseName } = { outcome: 'updated' }): ScriptedRun {
   const { in: last = 'verify', ...rest } = end;

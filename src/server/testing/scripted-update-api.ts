@@ -341,7 +341,7 @@ export class ScriptedUpdateApi implements UpdateApi {
     if (by === this.#disturbance) return;
     this.#disturbance = by;
     if (by === null) return;
-    // Aborting `closing` also ends the open event streams, so that clients that follow a run lose the connection.
+    // Aborting `closing` also ends the open event streams, so their clients lose the connection.
     this.#closing.abort();
     this.#closing = new AbortController();
   }
@@ -349,7 +349,7 @@ export class ScriptedUpdateApi implements UpdateApi {
 
 type PlayedRunOptions = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 
-/** Returns the entry at the index, or the last entry if the list is shorter; `usual` if there is no list. */
+/** Returns the entry at the index, or the last entry of a shorter list. If there is no list, returns `usual`. */
 const entryOrLast = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
   list?.[Math.min(at, list.length - 1)] ?? usual;
 

@@ -5,8 +5,8 @@ import type { Script } from './script.ts';
 import { ScriptedUpdateApi } from './scripted-update-api.ts';
 
 /**
- * Creates a library object that simulates updates from a script, for testing pages without an engine, feed, queue or
- * store. The same script always plays the same way. Runs have the ids `run1`, `run2` and so on.
+ * Creates a library object that simulates updates from a script, to test pages without an engine, feed, queue or store.
+ * The same script always plays the same way. Runs have the ids `run1`, `run2` and so on.
  */
 export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   const path = script.path ?? '/api/v1/instance/update';

@@ -30,8 +30,7 @@ import { createUnfinishedRunError, hasMixedVersions, readUnfinishedJournal } fro
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /**
- * Reads the options of `bump`. Services and files that are not on the command line come from the settings file in the
- * compose directory.
+ * Reads the options of `bump`. Missing services and files are taken from the settings file in the compose directory.
  * @throws UpdateError settings-invalid; usage if no services are specified
  */
 export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
@@ -42,7 +41,7 @@ export async function readBumpOptions(line: CommandLine, log: Log): Promise<Bump
   return options;
 }
 
-/** Edits version pins in files and checks the edits with compose's own model. Does not use an engine. */
+/** Edits version pins in files and checks the edits with compose's model. Needs no engine. */
 export async function bumpVersionPins(
   line: CommandLine,
   log: Log,
@@ -54,8 +53,8 @@ export async function bumpVersionPins(
   await requireNoUnfinishedUpdate(projectDirectoryOf(project));
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
-    // Docker looks for plugins, such as compose, in its configuration directory. Here, a temporary directory is
-    // configured, so the user's plugin directory must be listed.
+    // Docker looks for plugins in its configuration directory, here a temporary directory. To find compose, Docker
+    // needs the user's plugin directory.
     const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
     await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
     const engine = new Engine(
@@ -96,8 +95,8 @@ export async function bumpVersionPins(
 }
 
 /**
- * Returns the commands that apply the edits. They list the files given on the command line, because compose would not
- * find these files otherwise.
+ * Returns the commands that apply the edits. They list the command line's files, because compose would not find these
+ * files itself.
  */
 function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): string {
   const pathsOf = (named: readonly string[], found: readonly TextFile[]) =>
@@ -112,7 +111,7 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
 }
 
 /**
- * Rejects edits during an unfinished update, which may still restore the files and undo the edits.
+ * Rejects edits during an unfinished update: if the update restores the files, the edits are undone.
  * @throws UpdateError journal-pending
  */
 async function requireNoUnfinishedUpdate(directory: string): Promise<void> {

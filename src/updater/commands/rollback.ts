@@ -52,7 +52,7 @@ import { containerRecordOf, type Rollout } from '../run/state/rollout.ts';
 import { formatRunName } from '../run/state/run-names.ts';
 import { requireTrustedStateDirectory, stateDirectoryOf } from '../run/state/state-directory.ts';
 
-/** Restores the version, files and data of the last restore point. Without --yes, this is a dry run. */
+/** Restores the version, files and data of the last restore point. Without --yes, performs a dry run. */
 export async function rollBackProject(
   context: RunContext,
   instance: FoundInstance,
@@ -103,7 +103,7 @@ interface RollbackPlan {
 }
 
 /**
- * Plans a rollback to the newest restore point, which is compared with the current state.
+ * Plans a rollback to the newest restore point. Compares the restore point with the current state.
  * @param checksData - whether to check that the data can be restored. A rollback that does not save the current data
  * first makes this check itself.
  * @throws UpdateError no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space,
@@ -134,7 +134,7 @@ async function planRollback(
   if (newest === null) throw await createNoRestorePointError(directory, project);
   const { record, back, changeover: rollout } = newest;
   const { point } = record;
-  // The old containers may have had a different password, which may still be valid and must be masked too.
+  // Mask the passwords of old containers, too: a previous password may still be valid.
   log.addMaskRules(() =>
     createEngineRequestMaskRules(back.blueprints.map(({ config }) => ({ body: config }))),
   );
@@ -163,8 +163,8 @@ async function planRollback(
     helperImageId: own.imageId,
     hasLock,
   };
-  // Computing missing hashes requires the lock, because nothing may be written without it. If it is not held, only
-  // mounts and space are checked.
+  // Without the lock, nothing may be written, so missing hashes cannot be computed. Then, only mounts and space are
+  // checked.
   if (checksData && (point.hashes !== null || hasLock)) await requireRestorableData(dataContext, record);
   else if (checksData) await requireSpaceToRestore(dataContext, point);
   const { words } = rollout;
@@ -241,8 +241,8 @@ async function saveCurrentData(
 }
 
 /**
- * Restores the old version and its data. Signals no longer cancel the rollback, because a cancellation would leave the
- * data partly old and partly new.
+ * Restores the old version and its data. Signals no longer cancel the rollback, because a cancellation would mix old
+ * and new data.
  */
 async function rollBackTo(
   context: RunContext,

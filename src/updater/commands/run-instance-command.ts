@@ -23,25 +23,22 @@ import { stateDirectoryOf } from '../run/state/state-directory.ts';
 import { shouldFallBackToStack } from '../swarm/index.ts';
 
 export interface InstanceCommand {
-  /** A `look` command, such as `plan` or `fetch`, needs no clean-up, because it takes no lock and writes no journal. */
+  /** `look` commands, such as `plan` or `fetch`, take no lock, write no journal, and need no clean-up. */
   kind: 'run' | 'rollback' | 'look';
-  /**
-   * Runs the command for a compose project. `context` includes the options from the settings file, and the chosen
-   * workers.
-   */
+  /** Runs the command for a compose project. `context` includes the settings file's options and the chosen workers. */
   onProject(
     context: RunContext,
     instance: FoundInstance,
     soFar: ProjectRunState,
     line: CommandLine,
   ): Promise<RunOutcome>;
-  /** Runs the command for a stack and returns the exit code. Missing if the command only supports compose projects. */
+  /** Runs the command for a stack and returns the exit code. Missing if the command does not support stacks. */
   onStack?(given: InitialRunContext): Promise<number>;
 }
 
 /**
- * Finds the project, reads its settings file, chooses the workers and runs a command. Always logs the outcome and
- * releases the lock. Returns the exit code.
+ * Finds the project, reads its settings, chooses the workers and runs a command. Returns the exit code. Always logs the
+ * outcome and releases the lock.
  */
 export async function runInstanceCommand(given: InitialRunContext, story: InstanceCommand): Promise<number> {
   const { kind, onStack } = story;
@@ -95,8 +92,8 @@ async function onProject(
 }
 
 /**
- * Warns about ignored options that only stacks support. Files that a settings file lists cause no warning, because they
- * may be meant for `bump`.
+ * Warns about ignored options that only stacks support. Files from a settings file may be meant for `bump`, so they
+ * cause no warning.
  */
 function warnOfStackOptions({ options: { stack }, log }: InitialRunContext): void {
   const typed = [...(stack.files.length > 0 ? ['--file'] : []), ...(stack.stopFirst ? ['--stop-first'] : [])];
@@ -106,14 +103,14 @@ function warnOfStackOptions({ options: { stack }, log }: InitialRunContext): voi
 
 /** Returns the journal if an earlier start of this container wrote it; null otherwise. */
 async function readOwnJournal({ own, location }: FoundInstance): Promise<JournalData | null> {
-  // An unreadable journal is ignored here: it is reported with a better message when the lock is taken.
+  // Ignore an unreadable journal: when the lock is taken, a better message reports the journal.
   const given = await readJournal(stateDirectoryOf(location.mountedAt)).catch(() => null);
   return given === null || 'unreadable' in given || given.containerId !== own.id ? null : given;
 }
 
 /**
- * Rejects the run if the settings file from the server is missing or empty. The server passes only files that contain
- * values, so the engine has lost the file.
+ * Rejects the run if the server's settings file is missing or empty. The server never passes an empty file, so the
+ * engine has lost the file.
  */
 function requireGivenSettings({ line, options }: InitialRunContext): void {
   if (line.values.get('set-file')?.[0]?.value !== settingValuesPath || options.settings?.size) return;
@@ -122,11 +119,9 @@ function requireGivenSettings({ line, options }: InitialRunContext): void {
   });
 }
 
-/**
- * Records a crash and returns whether the engine will restart this container. If the journal cannot be written, the
- * next run continues from the last written state.
- */
+/** Records a crash and returns whether the engine will restart this container. */
 function recordCrash({ instance, journal }: ProjectRunState, outcome: RunOutcome): boolean {
+  // If the write fails, the next run continues from the last written state.
   try {
     journal?.endSynchronously(outcome);
   } catch {}
@@ -138,19 +133,17 @@ function recordCrash({ instance, journal }: ProjectRunState, outcome: RunOutcome
 async function closeRun(context: RunContext, soFar: ProjectRunState, ending: RunOutcome): Promise<void> {
   const { instance, lock, journal } = soFar;
   const engine = context.engine.uncancellable().quiet();
-  // If the engine does not respond, the run stays unfinished: the engine restarts this failed container later, and the
-  // container continues from the journal.
+  // If the engine does not respond, the run stays unfinished. The engine later restarts this failed container, which
+  // continues from the journal.
   if (ending.exitCode !== 0 && !(await engine.isResponding())) return;
-  // The file with the values of new settings is kept until here, because a run that is killed and restarted needs it
-  // again.
+  // Remove the values of new settings only now, because a killed and restarted run needs the file.
   await rm(settingValuesPath, { force: true }).catch(() => {});
   if (instance === null) return;
-  // A failure is ignored: the log already contains the last line, and the next run finds the unfinished journal and
-  // recovers the run.
+  // Ignore a failure: the last line is already logged, and the next run recovers this run.
   await journal?.end(ending).catch(() => {});
   if (lock !== null) await removeOwnHelperContainers(engine).catch(() => {});
-  // The lock is released before the restart policy is changed. If the process is killed in between, the engine restarts
-  // this container, which then finds the outcome in the journal and cleans up.
+  // Release the lock before the restart policy is changed. If this process is killed in between, the restarted
+  // container finds the outcome in the journal and cleans up.
   await lock?.release().catch(() => {});
   const { id, restartPolicy } = instance.own;
   if (restartPolicy === 'no') return;
@@ -159,8 +152,8 @@ async function closeRun(context: RunContext, soFar: ProjectRunState, ending: Run
 }
 
 /**
- * Stops this container on Podman 4, which cannot change a restart policy but never restarts a container after a stop
- * request. This process ignores SIGTERM, so its exit code does not change.
+ * Stops this container on Podman 4, which cannot change a restart policy. After a stop request, Podman 4 never restarts
+ * a container. This process ignores SIGTERM, so its exit code does not change.
  */
 async function stopOwnContainer(engine: Engine, id: string): Promise<void> {
   const told = once(process, 'SIGTERM', { signal: AbortSignal.timeout(10_000) });

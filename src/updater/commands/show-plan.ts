@@ -140,8 +140,8 @@ export async function planUpdateWithoutLock(
     log.warn(`${formatUnfinishedRunMessage(pending)}; the next update resumes or undoes it first`);
   if (holder)
     log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
-  // Inspecting the data would stop leftover containers of an earlier updater. If that updater is still running, it
-  // needs them.
+  // Inspecting the data would stop an earlier updater's leftover containers. If that updater is still running, it needs
+  // the containers.
   const withoutData = {
     ...context,
     options: { ...context.options, data: { ...context.options.data, restorePoint: false } },
@@ -153,7 +153,7 @@ export async function planUpdateWithoutLock(
   return planned;
 }
 
-/** Returns the running container that holds the lock; null if there is no lock or its holder was killed. */
+/** Returns the running container that holds the lock. Returns null if there is no lock, or its holder was killed. */
 async function findRunningLockHolder(engine: Engine, directory: string): Promise<LockHolder | null> {
   const holder = await findLockHolder(directory);
   if (holder === null) return null;

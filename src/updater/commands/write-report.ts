@@ -11,9 +11,7 @@ import { showStackPlan } from '../swarm/index.ts';
 import { runInstanceCommand } from './run-instance-command.ts';
 import { showPlan } from './show-plan.ts';
 
-/**
- * Writes a diagnostic archive to standard output, and a list of its files to standard error (docs/contract.md 1.12).
- */
+/** Writes a diagnostic archive to standard output, and its file list to standard error (docs/contract.md 1.12). */
 export async function writeReport(given: InitialRunContext): Promise<number> {
   if (process.stdout.isTTY)
     throw new UpdateError(
@@ -35,8 +33,7 @@ export async function writeReport(given: InitialRunContext): Promise<number> {
     texts.set(name, instance === null ? missing : await part(context, instance).catch(reasonOf));
   }
   texts.set('plan.txt', plan.join('\n'));
-  // Nothing is masked until all parts are collected, because collecting a part may reveal secrets that other parts also
-  // contain.
+  // Mask only after all parts are collected: one part may reveal secrets that another contains.
   const files = new Map(
     [...texts].map(([name, text]) => {
       const lines = log.maskText(text).trimEnd().split('\n').map(escapeUnprintable);
@@ -45,8 +42,8 @@ export async function writeReport(given: InitialRunContext): Promise<number> {
   );
   for (const [name, text] of files) process.stderr.write(`${name}: ${Buffer.byteLength(text)} bytes\n`);
   const archive = createReportArchive(files);
-  // With `--base64`, a server reads the archive from the container's log. The prefix distinguishes it from lines of
-  // standard error, which the log also contains.
+  // With `--base64`, a server reads the archive from the container's log. The log also contains standard error, so a
+  // prefix marks the archive's lines.
   const lines = () => `${archive.toString('base64').replace(/.{1,4000}/g, 'report:$&\n')}report.\n`;
   const output = given.line.values.has('base64') ? lines() : archive;
   await new Promise((resolve) => process.stdout.write(output, resolve));

@@ -59,8 +59,7 @@ export async function beginUpdate(
       context.log.warn(
         "the updater's container has no restart policy: if the updater crashes after stopping services, they stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
       );
-    // If no tag changes, the run may not need to stop any container. The `pull` step decides later whether to wait for
-    // the host check.
+    // Without a tag change, the `pull` step decides later whether to wait for the host check.
     if (plan.updates.some(hasTagChange)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
@@ -86,8 +85,8 @@ interface PlanningInput extends ProjectContainers {
 }
 
 /**
- * Runs the `inspect` and `plan` phases, the only phases of the `plan` command. The result contains the host check as
- * the promise `hostCheck`, which must be awaited before the first container is stopped.
+ * Runs the `inspect` and `plan` phases, the only ones of the `plan` command. Await the host check `hostCheck` before
+ * stopping the first container.
  */
 export async function inspectAndPlan(
   context: RunContext,

@@ -9,14 +9,14 @@ export interface DataContext {
   project: string;
   /** Id of the updater's own image (`sha256:…`), from which helper containers are created. */
   helperImageId: string;
-  /** Whether this run holds the lock. Only then may it reuse helper containers that were created ahead of time. */
+  /** Whether this run holds the lock. Only then may it reuse prepared helper containers. */
   hasLock?: boolean;
 }
 
 /** Host directory of a restore point. It is mounted at the same path in this container. */
 export interface RestorePointLocation {
   directory: string;
-  /** Whether the directory is outside `.svc-updater`, in a directory set by `--restore-dir`. */
+  /** Whether `--restore-dir` places the directory outside `.svc-updater`. */
   isOutsideStateDirectory: boolean;
 }
 
@@ -24,13 +24,11 @@ export interface RestorePointLocation {
 export interface DataCoverage {
   /** Services whose data is saved, in start order, with dependencies first. */
   covered: readonly string[];
-  /** Excluded services and mounts. `path` is the path of the mount in the container, or null for a whole service. */
+  /** Excluded services and mounts. `path` is the mount's path in the container; null for a whole service. */
   excluded: readonly { service: string; path: string | null }[];
   /** Mounts that are neither saved nor excluded, such as `files:/data`. */
   uncovered: readonly string[];
-  /**
-   * Dependencies of updated services that hold a queue or cache only in memory. They are restarted after a rollback.
-   */
+  /** Dependencies of updated services with a queue or cache only in memory. A rollback restarts them. */
   inMemory: readonly string[];
   /** Hosts of external databases whose setting in the settings file is `none`. */
   outside: readonly string[];

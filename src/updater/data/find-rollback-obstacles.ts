@@ -16,8 +16,8 @@ interface CurrentInstallation {
 }
 
 /**
- * Returns the reasons why the update in the journal must not be undone, one sentence each: a rollback must not
- * overwrite changes that were made after the update.
+ * Returns the reasons why the update must not be undone, one sentence each. A rollback must not overwrite later
+ * changes.
  * @param services - covered services that the update did not replace
  */
 export function findRollbackObstacles(

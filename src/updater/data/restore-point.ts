@@ -34,7 +34,7 @@ const savedMountSchema = z.strictObject({
   volume: like(/^(?:[a-zA-Z0-9][\w.-]*)?$/),
   /** Host path, even if the mount is a volume. */
   path: absolute,
-  /** Path of the mounted directory inside the volume; empty if the whole volume is mounted, and for a bind mount. */
+  /** Mounted directory inside the volume; empty for a whole volume and for a bind mount. */
   subpath: relative,
   isFile: z.boolean(),
   root: text,
@@ -52,18 +52,15 @@ export type SavedMount = z.infer<typeof savedMountSchema>;
 const restorePointRecordSchema = z.strictObject({
   format: z.literal(2),
   /**
-   * `update`: the data before an update. `current`: the data that a rollback replaced, saved for manual recovery; no
-   * command restores it.
+   * `update`: the data before an update. `current`: the data that a rollback replaced. `current` is for manual
+   * recovery; no command restores it.
    */
   kind: z.enum(['update', 'current']),
   project: text,
   /** Compose directory. */
   directory: text,
   run: storedFieldSchemas.run,
-  /**
-   * ISO 8601 time at which the copy was completed. Null until then, and while the data is copied again because a
-   * container was started.
-   */
+  /** ISO 8601 time of the completed copy; null before. Also null while a container's start requires another copy. */
   at: z.nullable(text.check(z.refine((value) => !Number.isNaN(Date.parse(value))))),
   /** Version that used the saved data, such as `v1.4.2`. `next` is the version that the run installs. */
   version: text,
@@ -84,7 +81,7 @@ const restorePointRecordSchema = z.strictObject({
   bytes: count,
   /** Downtime of the app in seconds caused by creating the restore point. */
   downtimeSeconds: z.nullable(z.number().check(z.nonnegative())),
-  /** Journal of the run that a rollback to this restore point undoes; null while that run is in progress. */
+  /** Journal of the run that a rollback undoes; null while that run is in progress. */
   back: z.nullable(journalSchema),
 });
 
@@ -93,8 +90,7 @@ export interface RestorePointRecordData extends z.infer<typeof restorePointRecor
 
 const recordName = 'point.json';
 /**
- * A file with this name marks a restore point that a rollback has used. The mark is not in the record, because a
- * completed record never changes.
+ * File that marks a restore point as used by a rollback. Not in the record, because a completed record never changes.
  */
 const usedName = 'used';
 
@@ -121,8 +117,8 @@ export interface RestorePointProject {
 }
 
 /**
- * Returns the name prefix of a project's restore points in this directory: the project's name and a hash of its
- * directory, because several projects may share a restore directory. The prefix is empty in the default directory.
+ * Returns the name prefix of a project's restore points, because projects may share a restore directory. The prefix is
+ * empty in the default directory.
  */
 function restorePointPrefixOf(directory: string, project: RestorePointProject): string {
   if (directory === restorePointsDirectoryOf(project.directory)) return '';
@@ -235,7 +231,7 @@ async function readRecordText(location: RestorePointLocation, path: string): Pro
   });
   if (file === null) return null;
   try {
-    // Check the opened file as well as the path, because the file may have been replaced after the path was checked.
+    // Check the opened file too, because the path may have led to another file before.
     await requireRootOwnedPath(path, await file.stat());
     return await file.readFile('utf8');
   } finally {
@@ -253,7 +249,7 @@ function parseIntactRecord(record: string): unknown {
   }
 }
 
-/** Whether the copy of the data is complete. The hashes of the copy may not have been computed yet. */
+/** Whether the copy of the data is complete. Its hashes may still be missing. */
 export const isCompleteRestorePoint = (
   point: RestorePointRecordData,
 ): point is RestorePointRecordData & { at: string } => point.at !== null;
@@ -278,8 +274,8 @@ export async function findRestorePoints(
 }
 
 /**
- * Compares the given project with the project in the record, because two projects may share a compose directory. A
- * restore point whose record is missing or unreadable counts as the project's own.
+ * Whether a restore point belongs to the given project: two projects may share a compose directory. True if the record
+ * is missing or unreadable.
  */
 async function isOfProject(location: RestorePointLocation, project: RestorePointProject): Promise<boolean> {
   const point = await readRestorePointRecord(location).catch(() => null);

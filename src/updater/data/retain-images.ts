@@ -5,8 +5,8 @@ import type { RestorePointLocation } from './data-context.ts';
 import { restorePointNameOf } from './restore-point.ts';
 
 /**
- * Label of containers that protect the images of a restore point: docker does not prune an image that a container uses,
- * even if the container was never started.
+ * Label of containers that protect a restore point's images. Docker prunes no image that a container uses, even if the
+ * container never started.
  */
 const holderLabel = 'svc-updater.restore-point';
 
@@ -20,8 +20,8 @@ export const retainingContainerLabelOf = (project: string, location: RestorePoin
 });
 
 /**
- * Prefix of tags that protect images. The containers alone are not sufficient: a cleanup may remove them, and then also
- * any image whose own tag has moved to another image.
+ * Prefix of tags that protect images. A cleanup may remove the protecting containers, and then images whose own tag has
+ * moved.
  */
 export const retainedTagPrefix = 'svc-updater-restore-point:';
 const retainedTagsPrefixOf = (project: string, location: RestorePointLocation): string =>
@@ -34,7 +34,7 @@ export async function retainImages(
   location: RestorePointLocation,
   imageIds: readonly string[],
 ): Promise<void> {
-  // Keep existing tags: if such a tag is the last name of its image, removing the tag would remove the image.
+  // Keep existing tags: removing an image's last tag would remove the image.
   for (const id of new Set(imageIds)) {
     const short = id.replace('sha256:', '').slice(0, 12);
     await engine

@@ -8,20 +8,19 @@ import { hasTagChange, type ReleasePlan, type ServiceUpdate } from './release-pl
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * Checks before the pull that the registry has each new tag that may be missing, such as a partial version. If the
- * target has fewer version numbers than a pin, the error lists the tags of full versions.
+ * Before the pull, checks tags that the registry may lack, such as partial versions. If the target has fewer version
+ * numbers than a pin, the error lists the full versions.
  * @throws UpdateError pin-unsupported, with the available tags
  */
 export async function requirePublishedTags(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
   const { release, updates } = plan;
   if (release === null) return;
-  // App and worker often have the same image. A missing tag is only reported for the first service.
+  // App and worker often have the same image; a missing tag is reported only for the first.
   const byReference = new Map(updates.toReversed().map((update) => [update.to, update] as const));
   for (const update of byReference.values()) {
     const { pin, tag, shouldPull: pull, isShort } = update;
     const { repository } = pin.reference;
-    // Other tags are not looked up, because the pull finds out whether they exist. A tag whose lookup fails is also
-    // left to the pull.
+    // If other tags do not exist, or a lookup fails, the pull finds out.
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(tagSuffixOf(pin.tag));
     const isChecked = hasTagChange(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
@@ -40,7 +39,7 @@ function createUnpublishedTagError(
   { pin, tag }: ServiceUpdate,
   published: readonly string[],
 ): UpdateError {
-  // A tag with fewer numbers than the pin is not suggested, because it may point to a different release.
+  // A tag with fewer numbers than the pin may point to a different release.
   const own = published.find((each) => countTagNumbers(each) >= countTagNumbers(pin.tag.text));
   const pins = updates.filter(hasTagChange).map((update) => update.pin);
   const others = own ? `; ${to} is published as ${joinWithAnd(published)}` : '';

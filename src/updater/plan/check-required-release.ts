@@ -19,8 +19,7 @@ export interface RunningApp {
 }
 
 /**
- * Rejects the pulled release if another release must be installed first. Returns a warning if this cannot be
- * determined.
+ * Rejects the pulled release if another must be installed first. Returns a warning if this is unknown.
  * @throws UpdateError upgrade-step, with the required release
  */
 export function checkRequiredRelease(
@@ -72,6 +71,6 @@ function formatUpgradeAdvice(
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
     return `Run the update with --target ${step} first, then run it again ${again}.`;
   }
-  // An update pulls a floating tag again but never changes it, so the user must set the tag manually.
+  // An update never changes a floating tag, so the user must set it manually.
   return `Manually set the tag to ${step} (${formatTagLocations(pins)}), then run the update with --target ${step}. After that, set the tag back to ${pin.tag.text} and run the update ${again}.`;
 }

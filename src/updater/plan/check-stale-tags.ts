@@ -8,8 +8,8 @@ import { labeledVersionOf, type ReleasePlan, type ServiceUpdate } from './releas
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * Updates whose tags may point to a release other than the target. A worker's tag such as `edge` is not checked,
- * because the worker may have its own versions.
+ * Updates whose tags may not point to the target. Excludes a worker's tag such as `edge`: the worker may have its own
+ * versions.
  */
 export const floatingTagUpdatesOf = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
   release ? updates.filter((update) => mayBeStale(update, app, release.version)) : [];
@@ -33,8 +33,8 @@ function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string):
 }
 
 /**
- * Checks that floating tags point to the target, so that no other release is installed. Returns a warning if neither
- * the image nor the registry reveals the version.
+ * Checks that floating tags point to the target. Returns a warning if neither the image nor the registry reveals the
+ * version.
  * @param images - local images, keyed by reference; missing images are not checked
  * @throws UpdateError tag-lags
  */
@@ -56,7 +56,7 @@ export async function checkStaleTags(
   throw new UpdateError('tag-lags', first, { detail: others, advice });
 }
 
-/** Null if the tag points to the target. Otherwise, `sentence` is an error if the tag is stale, or a warning. */
+/** Null if the tag points to the target. `sentence` is an error for a stale tag; otherwise, a warning. */
 async function compareWithTarget(
   plan: ReleasePlan,
   update: ServiceUpdate,
@@ -67,11 +67,10 @@ async function compareWithTarget(
   const { to, tag, pin } = update;
   const version = labeledVersionOf(update, image);
   if (image === undefined || release === null) return null;
-  // An image of the target is correct. An image of a newer version only causes a warning, which is logged at the end of
-  // the run.
+  // A newer version than the target only causes a warning, logged at the end of the run.
   if (version !== null && compareSharedVersionNumbers(version, release.version) >= 0) return null;
-  // A label with an older version may be inherited from the base image. If so, the registry has the same image under a
-  // tag of the target.
+  // An older version may be inherited from the base image. If so, a tag of the target has the same digest in the
+  // registry.
   const older = version && `${to} points to ${prefix}${version}, not to ${plan.to}`;
   const stale = (otherwise: string) => ({ isStale: true, sentence: older || otherwise });
   const { repository } = pin.reference;

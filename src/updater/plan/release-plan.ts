@@ -22,18 +22,15 @@ export interface ServiceUpdate {
   pin: Pin;
   /** New tag. A floating tag stays the same, and only its image is pulled again. */
   tag: string;
-  /** Reference of the image to pull, always by tag: the new digest is only known after the pull. */
+  /** Always by tag, because the new digest is only known after the pull. */
   to: string;
   /** False for `pull_policy: never`, which uses the local image. */
   shouldPull: boolean;
-  /**
-   * False if the version label is not used, because the tag already contains the version or the label contradicts the
-   * tag.
-   */
+  /** False if the tag already contains the version, or if the version label contradicts the tag. */
   trustsLabel: boolean;
   /**
-   * Set if the target has fewer version numbers than this pin, such as `1.5` for the pin `1.4.2`. The update then
-   * fails, and the error lists the tags in the registry.
+   * Set if the target has fewer version numbers than the pin, such as `1.5` for `1.4.2`. The update then fails, and the
+   * error lists the tags in the registry.
    */
   isShort?: true;
 }
@@ -103,7 +100,7 @@ export function planRelease<I extends InstalledRelease>(
 }
 
 /**
- * Returns the requested target with the prefix of the product's versions. Fails if a release is pinned and no target is
+ * Returns the requested target with the product's version prefix. Fails if a release is pinned but no target is
  * requested.
  */
 function planTarget(
@@ -160,7 +157,7 @@ function planService(
   }
 }
 
-/** Warns about a tag that the update neither changes nor compares with the target. The app's tag is always compared. */
+/** Warns if the update neither changes a tag nor compares it with the target. The app's tag is always compared. */
 function warnAboutKeptTag(
   { service, pin, tag, to }: ServiceUpdate,
   app: ServiceUpdate,
@@ -176,8 +173,8 @@ function warnAboutKeptTag(
 }
 
 /**
- * Checks whether the image is of this updater's product. The versions of that product always have the prefix `v`,
- * whatever the image labels contain.
+ * Whether the image is of this updater's product. That product's versions have the prefix `v`, whatever the labels
+ * contain.
  */
 export const isProductPin = ({ reference }: Pick<Pin, 'reference'>, { name }: Product): boolean =>
   reference.repository.split('/').at(-1) === name;
@@ -185,13 +182,13 @@ export const isProductPin = ({ reference }: Pick<Pin, 'reference'>, { name }: Pr
 /** False for a floating tag: only its image changes. */
 export const hasTagChange = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.tag.text;
 
-/** Version in the label of a pulled image; null if there is no label or the label is not trusted. */
+/** From the label of a pulled image. Null without a label, or if the label is not trusted. */
 export const labeledVersionOf = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
   trustsLabel ? parseVersionLabel(image?.labels[versionLabel]) : null;
 
 /**
- * Checks whether the version label contradicts the tag, such as `12.5.0` and `31`. Usually, such a label is inherited
- * from the base image, so all releases of the product have it.
+ * Whether the version label contradicts the tag, such as `12.5.0` and `31`. Such a label usually comes from the base
+ * image, so all releases of the product have it.
  */
 export function hasInheritedVersionLabel(tag: PinTag, labels: Readonly<Record<string, string>>): boolean {
   const version = parseVersionLabel(labels[versionLabel]);
@@ -199,7 +196,7 @@ export function hasInheritedVersionLabel(tag: PinTag, labels: Readonly<Record<st
 }
 
 /**
- * Rejects a floating tag that points to an older version, because migrations only run forward.
+ * Rejects a floating tag with an older version, because migrations only run forward.
  * @throws UpdateError downgrade
  */
 export function requireNoDowngrade(

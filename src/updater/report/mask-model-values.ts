@@ -1,4 +1,4 @@
-/** Visible part of a value in a report: the whole value, only the keys of an object, or selected keys. */
+/** Visible part of a value in a report: the whole value, an object's keys, or selected keys. */
 type Shown = true | 'keys' | { readonly [key: string]: Shown };
 
 const all = (keys: string): Record<string, Shown> =>

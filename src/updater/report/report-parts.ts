@@ -22,7 +22,7 @@ type ReportFileCreator = (context: RunContext, instance: FoundInstance) => Promi
 
 /**
  * Functions that create a report's files, keyed by file name (docs/contract.md 1.12). Each function may fail, and adds
- * its file's secrets to the log's mask rules.
+ * its file's secrets to the mask rules.
  */
 export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
   [logFileName]: async (_, { location: { mountedAt } }) => {
@@ -84,13 +84,13 @@ export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
   },
 };
 
-/** Creates a compressed tar archive of texts, keyed by file name. The same texts always produce the same bytes. */
+/** Creates a compressed tar archive of texts, keyed by file name. Equal texts always produce equal bytes. */
 export function createReportArchive(texts: ReadonlyMap<string, string>): Buffer {
   const parts = [...texts].flatMap(([name, text]) => createTarEntry(name, Buffer.from(text)));
   return gzipSync(Buffer.concat([...parts, tarTrailer]));
 }
 
-/** Returns the versions of the programs, the engine and the kernel, which can be read without an instance. */
+/** Returns the versions of the programs, engine and kernel. Needs no instance. */
 export async function collectReportVersions({ engine, options }: RunContext): Promise<string> {
   const facts = engine.getFacts();
   const { cli, compose } = await requireCompatiblePrograms(engine, facts);

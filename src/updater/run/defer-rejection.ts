@@ -1,6 +1,4 @@
-/**
- * Prevents a rejected promise from ending the process before the caller awaits it. The caller still gets the rejection.
- */
+/** Prevents a rejected promise from ending the process. The caller still gets the rejection. */
 export function deferRejection<T>(work: Promise<T>): Promise<T> {
   work.catch(() => {});
   return work;

@@ -5,7 +5,7 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import { describeInvalidSettingValue } from '../../core/release/release-settings.ts';
 import type { RunContext } from './run-context.ts';
 
-/** Time limit in ms for typing a value. A restarted container may have a terminal that nobody is watching. */
+/** In ms. Nobody may be watching the terminal of a restarted container. */
 const typingMs = 600_000;
 
 /**

@@ -15,11 +15,10 @@ interface RunCallbacks {
   facts(): OutcomeFacts;
   close(outcome: RunOutcome): Promise<void>;
   /**
-   * Records a crash before the process exits. Returns whether the engine will restart this container, which then
-   * resumes the run.
+   * Records a crash before the process exits. Returns whether the engine will restart this container to resume the run.
    */
   recordCrash(outcome: RunOutcome): boolean;
-  /** How the run is resumed after an engine shutdown, for the log. Null if a shutdown makes the run fail. */
+  /** For the log: how the run resumes after an engine shutdown. If null, a shutdown makes the run fail. */
   afterShutdown: string | null;
 }
 

@@ -33,8 +33,8 @@ export interface RunDriver<View, Step extends { kind: string }> {
 
 export interface DrivenRun<View, Step extends { kind: string }> extends RunDriver<View, Step> {
   /**
-   * Switches to a rollback after an error, even in a run that was killed and resumed. Returns a function that creates
-   * the error to throw after the rollback.
+   * Switches to a rollback after an error, even in a resumed run. Returns a function that creates the error to throw
+   * after the rollback.
    * @throws the final error of a run that cannot be rolled back
    */
   switchToRollback(error: unknown): Promise<() => unknown>;

@@ -13,9 +13,7 @@ export type RecoveryResult<Left, R> =
 
 export interface UpdatableInstance<Left, View, Step extends { kind: string }> {
   recoverPreviousRun(): Promise<RecoveryResult<Left, DrivenRun<View, Step>>>;
-  /**
-   * Inspects the instance, plans the update and starts the journal. Returns an outcome if there is nothing to update.
-   */
+  /** Plans the update and starts the journal. Returns an outcome if there is nothing to update. */
   prepareUpdate(left: Left): Promise<DrivenRun<View, Step> | RunOutcome>;
 }
 

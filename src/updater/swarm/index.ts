@@ -49,7 +49,7 @@ export async function updateStack(given: InitialRunContext): Promise<number> {
   });
 }
 
-/** Plans the update and creates its record. If there is nothing to update, returns the outcome instead of a run. */
+/** Plans the update and creates its record. Returns an outcome if there is nothing to update. */
 async function beginStack(
   { found, previousRecord: ended, inherits }: StackUpdateInput,
   soFar: StackRunProgress,
@@ -94,8 +94,7 @@ async function close(
   outcome: RunOutcome,
 ): Promise<void> {
   if (found === null) return;
-  // Ignores a failure to record the outcome: the last log line is already written, and the next run recovers from the
-  // record.
+  // If the outcome cannot be recorded, the next run recovers from the record. The last log line is already written.
   await record?.recordOutcome(outcome).catch(() => {});
   record?.release();
   const { id, restartPolicy } = found.own;
@@ -105,7 +104,7 @@ async function close(
 }
 
 /**
- * Checks whether to update a stack instead of a compose project. Queries the engine only if no project was found.
+ * Whether to update a stack. Queries the engine only if no compose project was found.
  * @param error - error from the search for a compose project
  */
 export async function shouldFallBackToStack(

@@ -23,7 +23,7 @@ import { createServiceUpdateMaskRules } from './services/service-mask-rules.ts';
 export interface StackRunProgress {
   found: InspectedStack | null;
   facts: OutcomeFacts;
-  /** Record of this run or, until that record is created, the record taken over from the previous run. */
+  /** This run's record. Until it is created, the record taken over from the previous run. */
   record: StackRecord | null;
   /** Run whose changes have not been rolled back; null if there is none. */
   run: StackRun | null;
@@ -89,8 +89,8 @@ export async function recoverStackRun(
       if (step.kind === 'go-on') return { kind: 'resume', run };
       await runSteps(run, 'rollback', log);
       soFar.run = null;
-      // Keeps the previous run's record until this run replaces it: if this run is killed in the meantime, the next run
-      // sees that the rollback is complete.
+      // Keep the previous run's record until it is replaced. If this run is killed first, the next run sees that the
+      // rollback is complete.
       return settled({
         found: { ...found, ...(await fetchStackState(context)) },
         previousRecord: await readStackRecord(engine, data.stack),
@@ -111,7 +111,7 @@ function describePreviousRun({ data, labels }: FoundStackRecord): string {
 }
 
 /**
- * Returns the previous run's record once that run has ended or is considered dead; null if there is no record.
+ * Waits until the previous run has ended or seems dead. Returns its record; null if there is none.
  * @throws UpdateError update-running, stack-busy
  */
 async function awaitPreviousRun(

@@ -1,7 +1,4 @@
-/**
- * Copies the text to the clipboard. If the clipboard is unavailable, for example on plain HTTP, selects the text on the
- * page and resolves with false.
- */
+/** If the clipboard is unavailable, for example on plain HTTP, selects the text and resolves with false. */
 export async function copyText(text: string, shown: () => Element | null): Promise<boolean> {
   try {
     if (!navigator.clipboard) throw new Error('a page on plain HTTP has no clipboard');

@@ -1,11 +1,8 @@
-/**
- * Delay in ms of a polite announcement. If another announcement follows within this time, the delayed one is dropped.
- */
+/** Delay in ms of polite announcements. A new announcement replaces a delayed one. */
 const announcementDelayMs = 2_000;
 
 /**
- * Announces the state of a dialog to screen readers (docs/contract.md 10.8). The live regions must be inside the
- * dialog, because everything outside is inert.
+ * For screen readers (docs/contract.md 10.8). The live regions must be inside the dialog: everything outside is inert.
  */
 export class ScreenReaderAnnouncer {
   readonly polite = createLiveRegion('status', 'polite');

@@ -9,14 +9,14 @@ import { noticeStyleSheet } from './styles.ts';
 import { SuccessToast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 
-/** Data stored before the reload; undefined until it is read, null if there is none or a notice has already used it. */
+/** Data from before the reload. Undefined until read; null if absent or already used by a notice. */
 let handover: ReloadHandover | null | undefined;
 
 /** `<svc-update-notice>`: shows the running version and, to admins, an update button. */
 export class SvcUpdateNotice extends UpdateElement {
   readonly #bar = document.createElement('span');
   readonly #toast = new SuccessToast(() => this.#closeToast());
-  /** Version in the first response. It is used as the page's version if the page does not specify one. */
+  /** Version in the first response. Used if the page does not specify a version. */
   #firstVersion: string | null = null;
   #handover: ReloadHandover | null = null;
   #news: Run | null = null;
@@ -64,8 +64,7 @@ export class SvcUpdateNotice extends UpdateElement {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeReloadHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
-      // Raise the number of queued jobs only once, right after the reload: jobs that were created later did not wait
-      // for the update.
+      // Raise the number only right after the reload: later jobs did not wait for the update.
       const now = status.reason?.jobs?.length ?? 0;
       this.#handover = { ...handover, queued: Math.max(handover.queued, now) };
       handover = null;

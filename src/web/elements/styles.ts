@@ -12,8 +12,8 @@ function createStyleSheet(css: string): CSSStyleSheet {
 }
 
 /**
- * Styles of all elements. A page can override the colors, spacing, radius and fonts with custom properties, and select
- * light or dark colors with its `color-scheme`. Sizes are in em, because users may double the text size.
+ * Pages can override custom properties, and choose light or dark with `color-scheme`. Sizes are in em, because users
+ * may double the text size.
  */
 export const baseStyleSheet = createStyleSheet(`
 :host {

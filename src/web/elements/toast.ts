@@ -12,7 +12,7 @@ import { h } from '../dom/vnode.ts';
 import { isRollbackRun } from '../model/selectors.ts';
 import { renderMessageBox, renderPageLink } from '../views/components.ts';
 
-/** Message about a successful update. As a popover, it appears above the page wherever the notice is placed. */
+/** Message about a successful update. A popover appears above the page, wherever the notice is. */
 export class SuccessToast {
   readonly element = document.createElement('div');
   readonly #close: () => void;

@@ -18,9 +18,7 @@ import {
 } from './selectors.ts';
 
 export interface NoticeView {
-  /**
-   * Running version. Before the first response, the version of the server that rendered the page, or null if unknown.
-   */
+  /** Running version. Before the first response, the version that rendered the page, or null. */
   version: string | null;
   /** Whether the version is shown as a button that opens the dialog. */
   isButton: boolean;
@@ -48,8 +46,7 @@ export interface NoticeContext {
 
 export function buildNoticeView(state: PageState, surroundings: NoticeContext, t: Texts): NoticeView {
   const { status, version } = state;
-  // A user who receives only the status for non-admins is not an admin, even if the page sets the `admin` attribute
-  // (docs/contract.md 10.9).
+  // A user with the status for non-admins is no admin, despite an `admin` attribute (docs/contract.md 10.9).
   const isButton = surroundings.isAdmin && (status !== null || version === null);
   return {
     version: version ?? surroundings.pageVersion,
@@ -82,8 +79,7 @@ function pillOf(
   if (isOld && !isDialogOpen) return { kind: 'reload', label: t.reloadFor(version) };
   if (!isAdmin || status === null) return null;
   const { run: last, next, recalled, urgent, skipped } = status;
-  // Ignore an outcome that this page does not know: a newer server has sent it, and the dialog shows it with the
-  // server's text.
+  // Ignore an unknown outcome from a newer server. The dialog shows the server's text for the outcome.
   if (
     last &&
     ['failed', 'broken'].includes(resultKindOf(last)) &&
@@ -113,10 +109,7 @@ function formatUpdatingLabel(
   return percent === null ? t.updating : t.updatingPercent(percent);
 }
 
-/**
- * Finds the automatic update to announce. A page of an older version announces none, because it suggests a reload
- * first.
- */
+/** A page of an older version announces no run, because it suggests a reload first. */
 function findAnnouncedRun(
   { status, version }: PageState,
   { pageVersion, dismissed }: NoticeContext,

@@ -10,10 +10,7 @@ type PageTimeMs = number;
 
 interface Outage {
   since: PageTimeMs;
-  /**
-   * Time of the first 2xx response that was not sent by the server but, for example, by a proxy; null if there was
-   * none.
-   */
+  /** Time of the first 2xx response from another program, such as a proxy; null if none. */
   pageSince: PageTimeMs | null;
 }
 
@@ -26,10 +23,7 @@ export type StartRequestState =
 export type RollbackRequestState =
   | { kind: 'asking'; to: string; since: PageTimeMs }
   | { kind: 'offer'; offer: RollbackOffer }
-  /**
-   * The rollback request or the check before it failed. `problem` is the server's response, or null if the connection
-   * was lost.
-   */
+  /** The check or the rollback request failed. `problem` is null if the connection was lost. */
   | { kind: 'refused'; to: string; problem: Problem | null };
 
 /** Never mutated: each action creates a new state. */
@@ -80,10 +74,7 @@ export const initialPageState: PageState = {
 };
 
 export type PageAction =
-  /**
-   * Events of a run, without log lines. `unheard` is dispatched for every failed request, not only while a run is
-   * followed.
-   */
+  /** Without log lines. `unheard` is dispatched for every failed request, even if no run is followed. */
   | Exclude<RunFollowEvent, { kind: 'line' }>
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'history'; runs: readonly Run[] }
@@ -140,10 +131,7 @@ export function reducePageState(state: PageState, action: PageAction, at: PageTi
   }
 }
 
-/**
- * Escapes characters in the server's texts that could hide or reverse other text. Line breaks and tabs remain, because
- * release notes need them.
- */
+/** Escapes characters that could hide or reverse other text. Release notes need line breaks and tabs. */
 const escapeTexts = <T>(value: T): T =>
   mapJsonStrings(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => escapeUnprintable(piece)));
 
@@ -157,16 +145,14 @@ function applyStatus(state: PageState, status: Status | UserStatus, at: PageTime
     clock: syncServerClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
     isUpdating: isRunInProgress(status.run),
-    // During an update, keep the number of jobs that were queued when it started. The page shows this number after the
-    // reload.
+    // During an update, keep the number from its start. The page shows the number after the reload.
     queued:
       isRunInProgress(status.run) || state.watched?.outcome === 'updated'
         ? state.queued
         : countQueuedJobs(status.reason?.jobs),
   };
   if (status.run === null) return next;
-  // The next step of an upgrade path may start and end between two requests, so accept its run even if the page has
-  // never seen it in progress.
+  // A pending step may start and end between two requests. Accept a run that was never seen in progress.
   return applyRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
 }
 
@@ -180,7 +166,7 @@ const countQueuedJobs = (jobs: readonly BlockingJob[] = []): number =>
 function applyServerRun(state: PageState, run: ToldRun, at: PageTimeMs): PageState {
   const next = applyRun({ ...state, clock: syncServerClock(run.now, at, state.clock) }, run, at);
   const hasBeenUpdated = isRunInProgress(state.watched) && next.watched?.outcome === 'updated';
-  // Set the new version although the server has not reported it yet, because the old version no longer runs.
+  // The old version no longer runs, although the server has not reported the new version.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
 
@@ -199,8 +185,8 @@ function applyRun(state: PageState, run: Run, at: PageTimeMs, isAwaited = false)
     const watchedEndedAt = isOn ? null : at;
     return { ...seen, watchedEndedAt, cancelProblem: null, rollback: null, start: isOld ? null : start };
   }
-  // A server that has just started may report an old state, so do not set a completed run back to in progress. Only a
-  // crashed run may continue, because its updater may start again.
+  // A completed run stays completed, because a new server process may report an old state. Only a crashed run may
+  // continue: its updater may start again.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;
   return {
     ...seen,

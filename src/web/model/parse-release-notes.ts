@@ -16,8 +16,8 @@ const maxNestingDepth = 4;
 const maxEmphasisLength = 1000;
 
 /**
- * Parses release notes: headings, lists, paragraphs and code, with emphasis, inline code and https links. Everything
- * else (HTML, images, other links) becomes plain text, because release notes are untrusted.
+ * Parses headings, lists, paragraphs, code, emphasis and https links. Release notes are untrusted, so everything else
+ * becomes plain text.
  */
 export function parseReleaseNotes(markdown: string): NotesBlock[] {
   const blocks: NotesBlock[] = [];
@@ -68,7 +68,7 @@ function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean 
   return false;
 }
 
-// To keep parsing fast, each alternative starts with a mark and limits the length of the text that follows the mark.
+// To limit the parsing time, each alternative starts with a mark and has a limited length.
 const inlineMarkPattern =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
@@ -124,10 +124,7 @@ function parseInline(line: string, depth = 0, isInLink = false): NotesInline[] {
   return found;
 }
 
-/**
- * Finds the end of the emphasized text that starts at `from`. Returns -1 if the opening mark is not emphasis or has no
- * closing mark.
- */
+/** Returns -1 if the opening mark is not emphasis or has no closing mark. */
 function findEmphasisEnd(line: string, mark: string, from: number, begin: number): number {
   const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}]/u.test(char);
   // Not emphasis: the marks in `snake_case` and ` * `.
@@ -153,9 +150,7 @@ function parseHttpsUrl(text: string): string | null {
 /** Approximate number of characters that fit on a line. */
 const lineLength = 56;
 
-/**
- * Returns the blocks that fit on the given number of lines; the last block may be shortened. Null if all blocks fit.
- */
+/** Returns the blocks that fit, the last one perhaps shortened. Null if all fit. */
 export function truncateNotesBlocks(blocks: readonly NotesBlock[], lines: number): NotesBlock[] | null {
   const kept: NotesBlock[] = [];
   let left = lines;

@@ -31,7 +31,7 @@ export function formatRunReport(run: Run, version: string | null, lines: readonl
   const known = facts.filter(([, fact]) => fact !== null && fact !== '');
   const warnings = run.warnings.map((warning) => `- Warning: ${warning}`);
   const last = lines.slice(-maxReportedLogLines);
-  // The fence must be longer than any sequence of backticks in the lines. Otherwise, a line could close the code block.
+  // The fence is longer than any backticks in the lines. Otherwise, a line could close the fence.
   const longest = Math.max(2, ...last.flatMap((line) => line.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = '`'.repeat(longest + 1);
   const log = last.length === 0 ? [] : ['', `${fence}text`, ...last, fence];

@@ -9,13 +9,13 @@ export interface PollingConditions {
   isDialogOpen: boolean;
   /** Whether the server has responded since the page was loaded. */
   hasServerResponse: boolean;
-  /** Id of the run in progress; empty if a run is expected or its id is unknown, null if there is no run. */
+  /** Null if there is no run. Empty if a run is expected, or if the id is unknown. */
   runInProgressId: string | null;
   /** Whether a status request is pending. */
   isRequestPending: boolean;
   /** Value of `performance.now()` when the last status request was sent; null before the first request. */
   requestedAt: number | null;
-  /** Whether a status is needed immediately, for example because the tab was shown again or a run has ended. */
+  /** Whether to request a status immediately, for example when the tab is shown again. */
   isStatusNeeded: boolean;
 }
 
@@ -27,9 +27,8 @@ interface RequestSchedule {
 }
 
 /**
- * Decides which requests to send, and when (docs/contract.md 10.5). Only a visible tab with an open dialog opens an
- * event stream, because on plain HTTP all tabs share six connections to a server. While the stream is open, the tab
- * does not poll.
+ * Plans the requests (docs/contract.md 10.5). On plain HTTP, all tabs share six connections to a server. So only a
+ * visible tab with an open dialog opens an event stream. While the stream is open, the tab does not poll.
  */
 export function planRequests(situation: PollingConditions): RequestSchedule {
   const {

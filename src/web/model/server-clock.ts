@@ -1,7 +1,4 @@
-/**
- * Pairs the server's time with a value of `performance.now()` (docs/contract.md 10.6). The browser's clock is never
- * used, because it may be days off.
- */
+/** Server time at a value of `performance.now()` (docs/contract.md 10.6). The browser's clock may be days off. */
 export interface ServerClock {
   /** Server time in milliseconds since 1970. */
   server: number;

@@ -1,7 +1,4 @@
-/**
- * Returns the browser's storage, or throws an error if the browser forbids storage. Must be called for each access,
- * inside `try`.
- */
+/** Throws if the browser forbids storage. Call the function for each access, inside `try`. */
 type GetStorage = () => Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 /** Null if the stored JSON is missing or unreadable. */
@@ -26,9 +23,7 @@ const dismissedKey = 'svc-update-closed';
 /** Maximum number of stored ids. The server's history does not contain more runs. */
 const maxDismissedRuns = 50;
 
-/**
- * Ids of the runs whose results were dismissed in this browser. Without storage, only the current page remembers them.
- */
+/** Ids of runs with a dismissed result. Without storage, only the current page remembers the ids. */
 export class DismissedRunStorage {
   readonly #storage: GetStorage;
   readonly #own = new Set<string>();

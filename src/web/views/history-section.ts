@@ -16,10 +16,7 @@ import { renderPresentationPart } from './dialog-content.ts';
 
 const shownRuns = 5;
 
-/**
- * Renders the last section of the dialog: the channel, past updates and outdated build servers. Null without a status
- * for admins.
- */
+/** Shows the channel, past updates and outdated build servers. Null without a status for admins. */
 export function renderHistorySection(state: PageState, context: DialogContext): VNodeChild {
   const { t, settingsUrl } = context;
   const { status, history, rollback, isUpdating } = state;

@@ -19,8 +19,8 @@ export const isAdminStatus = (status: Status | NonAdminStatus): status is Status
   typeof (status as Status).channel === 'string';
 
 /**
- * Null if the value is not a status. The server may be older or newer than the client, so missing fields get defaults,
- * and unknown fields and values are retained.
+ * Null if the value is not a status. Older servers: missing fields get defaults. Newer servers: unknown fields and
+ * values are kept.
  */
 export const parseStatus = (value: unknown): Status | NonAdminStatus | null =>
   statusSchema.read(value) ?? nonAdminStatusSchema.read(value) ?? null;

@@ -19,8 +19,8 @@ export class OversizedEventError extends Error {
 }
 
 /**
- * Reads an event stream (HTML standard), ignoring fields that the server does not send. Yields null for a comment,
- * which shows that the server is alive.
+ * Reads an event stream (HTML standard). Ignores fields that the server does not send. Yields null for a comment, so
+ * that the caller knows that the server is alive.
  * @throws OversizedEventError, or errors of the stream
  */
 export async function* readEventStream(
@@ -41,7 +41,7 @@ export async function* readEventStream(
       // An event without a final empty line is incomplete and ignored.
       if (done) return;
       const chunk = decoder.decode(value, { stream: true });
-      // A chunk without a line break is only appended, so that a long line is not scanned again with each chunk.
+      // Only append a chunk without a line break, because rescanning a long line is slow.
       const lines = isHalf || /[\r\n]/.test(chunk) ? (rest + chunk).split(/\r\n|\n|\r(?!$)/) : [rest + chunk];
       rest = lines.pop() ?? '';
       isHalf = chunk === '' ? isHalf : chunk.endsWith('\r');

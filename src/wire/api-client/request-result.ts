@@ -1,7 +1,6 @@
 import { readResponseText } from '../read-response.ts';
 import { type Problem, parseProblem } from './parse-responses.ts';
 
-/** Reason why there is no valid response from the server. */
 export type NoResponseReason =
   /** The connection failed or was interrupted. `cause` is the error of `fetch`. */
   | { what: 'nothing'; cause: unknown }
@@ -17,8 +16,8 @@ export type RequestResult<T> =
   /** Error response from the server. */
   | { kind: 'problem'; problem: Problem }
   /**
-   * Status 401 or a redirect to a login page. `location` is the address of that page; browsers do not reveal it.
-   * `inFront` is the login scheme of a proxy that sent the 401; null if the server sent it.
+   * Status 401, or a redirect to a login page. `location` is the page's address; null in browsers. `inFront` is the
+   * login scheme of a proxy that sent the 401; null if the server sent it.
    */
   | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
   | { kind: 'none'; why: NoResponseReason };
@@ -30,10 +29,7 @@ export const createNoResponseResult = (why: NoResponseReason): FailedResult => (
 const mediaType = (response: Response): string =>
   (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
-/**
- * Null if the response succeeded and has an expected type. An error without problem+json comes from another program,
- * such as a proxy; its body is discarded.
- */
+/** Null if the response succeeded and has an expected type. */
 export async function findResponseFailure(
   response: Response,
   expected: readonly string[],
@@ -53,11 +49,12 @@ export async function findResponseFailure(
       : { kind: 'problem', problem: parseProblem(body.value, status) };
   }
   if (response.ok && expected.includes(type)) return null;
+  // Another program responded, such as a proxy: the server's own errors are problem+json.
   await cancelResponseBody(response);
   return createNoResponseResult({ what: 'other', status, type });
 }
 
-/** Returns the login scheme of a proxy in front of the server, such as `Basic`, from the header `WWW-Authenticate`. */
+/** Returns the login scheme of a proxy, such as `Basic`, from the header `WWW-Authenticate`. */
 const findProxyLoginScheme = ({ headers }: Response): string | null =>
   /^\s*(basic|digest|negotiate|ntlm)\b/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? null;
 

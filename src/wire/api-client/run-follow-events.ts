@@ -21,9 +21,9 @@ interface FollowTiming {
   /** Pause before the first reconnection. After each failure, the pause grows by half, up to `longestPause`. */
   firstPause: number;
   longestPause: number;
-  /** Time without events or comments after which a stream is considered dead. The server sends a comment every 15 s. */
+  /** A stream that sends nothing for this time is considered dead. The server sends comments every 15 s. */
   silence: number;
-  /** Time for which the run may be unknown: a server process that has just started may still be looking for the run. */
+  /** The run may be unknown for this time, because a new server process must first find the run. */
   unknown: number;
   /** Polling interval if events cannot be streamed. */
   poll: number;
@@ -43,14 +43,11 @@ interface Following {
   /** Ends the generator without a further event. */
   signal: AbortSignal;
   timing?: Partial<FollowTiming>;
-  /** Id of the last event that the caller has received: the server sends all later ones. Default: only new events. */
+  /** Id of the last event that the caller has. The server sends all later events. Default: only new events. */
   after?: string;
 }
 
-/**
- * Follows a run until it finishes, even if the server restarts. Reconnects to the event stream, and polls if a proxy
- * buffers the stream.
- */
+/** Follows a run to its end, even if the server restarts. Polls if a proxy buffers the event stream. */
 export async function* followRun(
   reader: UpdateApiClient,
   { runId: id, signal, timing, after }: Following,
@@ -81,7 +78,7 @@ export async function* followRun(
         if (news.kind === 'unheard') {
           if (hasEnded) return;
           const { refused } = news;
-          // If the request times out, a proxy may be buffering the stream: such a proxy holds back even the headers.
+          // A timeout may mean that a proxy buffers the stream and holds back even the headers.
           isHeld = refused.kind === 'none' && refused.why.what === 'late' && !hasHeard;
           isUnknown = isNoRun(refused);
           isFull = refused.kind === 'problem' && refused.problem.status === 503;
@@ -95,14 +92,13 @@ export async function* followRun(
         lastEventId = eventId ?? lastEventId;
         yield news;
         hasEnded ||= news.kind === 'run' && news.run.outcome !== null;
-        // A client that reconnects after the end of a run receives first the result, then the missed log lines, and
-        // finally the result again, with an id that ends with `:end`.
+        // On reconnection after the run's end, the server sends the result, the missed log lines, and the result again.
+        // Only the id of the last event ends with `:end`.
         if (hasEnded && (eventId === null || eventId.endsWith(':end'))) return;
       }
     }
     if (hasEnded) return;
-    // Poll if a proxy buffers the stream, if the server has too many open streams, or if the stream is not about this
-    // run.
+    // Poll for this run, because the stream is buffered, refused or about another run.
     if (polls || isHeld || isUnknown || isFull) {
       const found = await fetchRunById(reader, id, signal);
       if (signal.aborted) return;
@@ -112,8 +108,7 @@ export async function* followRun(
       } else {
         isUnknown = found.run === null;
         hasHeard = true;
-        // Once a stream has delivered events, a timeout means that the server was briefly unavailable, not that a proxy
-        // buffers streams.
+        // If streams have delivered events before, a timeout means an outage, not a buffering proxy.
         polls ||= isHeld && !streamsCome;
         yield found.run === null ? { kind: 'heard' } : { kind: 'run', run: found.run };
         if (found.run !== null && found.run.outcome !== null) return;
@@ -130,7 +125,7 @@ export async function* followRun(
 
 type Piece =
   | { news: RunFollowEvent; eventId: string | null }
-  /** `silent`: the stream has sent nothing, or has no more events. `endless`: an event is too large to read. */
+  /** `silent`: no event has come, or none will follow. `endless`: an event is too large to read. */
   | { held: 'silent' | 'endless' };
 
 const heard: Piece = { news: { kind: 'heard' }, eventId: null };

@@ -61,8 +61,8 @@ interface OpenStream {
 }
 
 /**
- * Client for the server's endpoints, for pages and programs. Methods never reject: `kind` of the result indicates a
- * failure. Redirects are not followed, because they point to a login page or would send the token to another server.
+ * Client for the server's endpoints, for pages and programs. Methods never reject: the result's `kind` indicates a
+ * failure. Redirects are not followed, because another server could receive the token.
  */
 export class UpdateApiClient {
   readonly #options: ReaderOptions;
@@ -83,7 +83,7 @@ export class UpdateApiClient {
     return this.#ask(parseStatus, { path: query && `?${query}`, deadline, signal });
   }
 
-  /** Fetches the current run or, if none is in progress, the last run. Returns a 404 problem if there is neither. */
+  /** Fetches the run in progress; otherwise, the last run. Returns a 404 problem if there is no run. */
   fetchRun({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#ask(parseRunWithServerTime, { path: '/progress', signal });
   }
@@ -92,9 +92,7 @@ export class UpdateApiClient {
     return this.#ask(parseRunHistory, { path: '/history', signal });
   }
 
-  /**
-   * If the response is lost, do not repeat the request: fetch the current run to find out whether the update started.
-   */
+  /** If the response is lost, do not repeat the request. The current run shows whether the update started. */
   startUpdate(order: UpdateRequestBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(parseRunWithServerTime, { method: 'POST', body: order, signal });
   }
@@ -103,16 +101,12 @@ export class UpdateApiClient {
     return this.#change(parseRunWithServerTime, { method: 'DELETE', path: '/progress', signal });
   }
 
-  /**
-   * Fetches the effects of a rollback to the last restore point. Returns a 409 problem if there is no restore point.
-   */
+  /** Fetches the effects of a rollback. Returns a 409 problem if there is no restore point. */
   fetchRollbackOffer({ signal }: Waiting = {}): Promise<RequestResult<RollbackOffer>> {
     return this.#ask(parseRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
   }
 
-  /**
-   * If the response is lost, do not repeat the request: fetch the current run to find out whether the rollback started.
-   */
+  /** If the response is lost, do not repeat the request. The current run shows whether the rollback started. */
   startRollback(order: RollbackRequestBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(parseRunWithServerTime, { method: 'POST', path: '/rollback', body: order, signal });
   }
@@ -135,14 +129,14 @@ export class UpdateApiClient {
   }
 
   /**
-   * Opens the event stream, beginning after the event `lastEventId`. The value of the result is null if no more events
-   * follow. The stream stays open until the signal is aborted.
+   * Opens the event stream after the event `lastEventId`. The result's value is null if no events follow. To close the
+   * stream, abort the signal.
    */
   openEventStream(
     lastEventId: string | null,
     signal: AbortSignal,
   ): Promise<RequestResult<OpenStream | null>> {
-    // The id is a query parameter, because a custom header would cause a CORS preflight request in browsers.
+    // The id is a query parameter, because a custom header would cause a CORS preflight request.
     const path = `/progress${lastEventId === null ? '' : `?lastEventId=${encodeURIComponent(lastEventId)}`}`;
     return this.#open({ path, accept: stream, signal });
   }

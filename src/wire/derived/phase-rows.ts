@@ -30,12 +30,9 @@ export const phaseRows: readonly PhaseRow[] = [
 /** State of a phase in a particular run. */
 export interface RunPhaseRow {
   mark: 'done' | 'now' | 'failed' | 'ahead';
-  /** Id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `englishTexts.phases` has the text. */
+  /** Id of the phase, such as `pulled` or `waiting`. Its text is in `englishTexts.phases`. */
   word: string;
-  /**
-   * Message of the server without the leading verb, because the row already shows the verb. Empty if no message is
-   * shown.
-   */
+  /** Server message without its verb, because the row shows the verb. Empty if no message is shown. */
   message: string;
   percent: number | null;
   /** Elapsed milliseconds of the phase; null if it has not started. */
@@ -46,23 +43,18 @@ export interface RunPhaseRow {
 export const hasSavePhase = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   state === 'save' || steps.some((step) => step.state === 'save');
 
-/**
- * The product may be unavailable once a container has been stopped. A run that saves a restore point stops containers
- * in `save`, other runs only in `recreate`.
- */
+/** Containers are stopped in `recreate`; if the run saves a restore point, already in `save`. */
 export const canProductBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && hasSavePhase({ state, steps }));
 
-/**
- * An update cannot be cancelled once it has reached `recreate`, nor can a rollback once its updater has been launched.
- */
+/** An update can be cancelled before `recreate`. A rollback can be cancelled before its updater is launched. */
 export const isTooLateToCancel = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
   state === 'recreate' ||
   state === 'verify' ||
   (kind === 'rollback' && !launchStates.some((known) => known === state));
 
 /**
- * Omits phases that a finished run did not reach, and states that only a newer server has.
+ * Omits phases that a finished run did not reach, and unknown states of newer servers.
  * @param now - time on the server's clock, in milliseconds
  */
 export function listRunPhaseRows(run: Run, now: number): RunPhaseRow[] {
@@ -89,15 +81,13 @@ export function listRunPhaseRows(run: Run, now: number): RunPhaseRow[] {
   });
 }
 
-/** Removes the leading verb of a log message such as `pulled app and worker`, because the row already shows it. */
+/** Removes the verb from a message such as `pulled app and worker`, because the row shows the verb. */
 function removeVerb({ doing, done }: PhaseRow, message = ''): string {
   const [verb = ''] = /^\w*/.exec(message) ?? [];
   return verb === doing || verb === done ? message.slice(verb.length).replace(/^[\s,:]+/, '') : message;
 }
 
-/**
- * Adds up the durations of all steps, because a run may enter a state such as `waiting` several times. Null if unknown.
- */
+/** Adds up all steps, because a run may enter `waiting` several times. Null if unknown. */
 export function durationMsOf(steps: readonly RunStep[], now: number): number | null {
   if (steps.length === 0) return null;
   const times = steps.map(

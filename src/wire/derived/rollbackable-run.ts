@@ -3,8 +3,8 @@ import type { RestorePoint, Run } from '../status.ts';
 export type RollbackableRun = Run & { restorePoint: RestorePoint };
 
 /**
- * Returns the last run that changed the instance; null if that run was a rollback, has no restore point or was rolled
- * back automatically. Only the updater can determine whether a rollback is possible.
+ * Returns the last run that changed the instance; null if no rollback is offered. Only the updater can determine
+ * whether the rollback is possible.
  * @param past - runs, newest first
  */
 export function findRollbackableRun(past: readonly Run[]): RollbackableRun | null {

@@ -27,7 +27,7 @@ export const findNextStepVersionAfterSuccess = (
   run: Pick<Run, 'upgradePath' | 'to' | 'outcome'>,
 ): string | null => (isSuccessfulOutcome(run.outcome) ? findNextStepVersion(run) : null);
 
-/** Returns the step that the status will contain as its pending step. Null if the run failed or was the last step. */
+/** Returns the pending step that the status will contain. Null after a failure or the last step. */
 export function findExpectedUpgradeStep(run: Run): PendingStep | null {
   const to = findNextStepVersionAfterSuccess(run);
   return to === null ? null : { to, reason: null, since: run.endedAt ?? run.startedAt, until: '' };

@@ -1,6 +1,6 @@
-// A server message is a clause from the log, or a sentence from the application that embeds the library.
+// Server messages are clauses from the log, or sentences from the embedding application.
 
-/** Capitalizes the first letter and adds a period. A product name, version or path at the beginning is not changed. */
+/** Capitalizes the first letter and adds a period. A leading product name, version or path is unchanged. */
 export function formatMessageSentence(message: string, product: string): string {
   const text = message.trim();
   const word = /^\p{Ll}+(?=[\s,;:']|$)/u.exec(text)?.[0];

@@ -18,12 +18,10 @@ export const unitTexts: UnitTexts = {
   day: (count) => (count === 1 ? '1 day' : `${count} days`),
 };
 
-/**
- * Formats a duration: `3 s`, `1 min 5 s`, `12 min`, `1 h 2 min`, `3 days`. The next smaller unit is included below ten
- * minutes, and from one hour up to ten hours.
- */
+/** Formats a duration: `3 s`, `1 min 5 s`, `12 min`, `1 h 2 min`, `3 days`. */
 export function formatDuration(milliseconds: number, units = unitTexts): string {
   const [largest, smaller] = splitIntoUnits(milliseconds);
+  // The smaller unit is included below ten minutes, and from one hour up to ten hours.
   const isExact = smaller.count === 0 || largest.count >= 10 || largest.unit === 'day';
   return [largest, ...(isExact ? [] : [smaller])].map(({ unit, count }) => units[unit](count)).join(' ');
 }
@@ -34,7 +32,7 @@ export function formatAge(milliseconds: number, units = unitTexts): string {
   return units[unit](count);
 }
 
-/** Splits a duration into its largest unit and the next smaller unit. Days are used only for two days or more. */
+/** Splits a duration into its largest unit and the next smaller unit. */
 function splitIntoUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
   const passed = Math.max(0, milliseconds);
   const amounts = (unit: Unit, size: number, smaller: Unit, part: number): [Amount, Amount] => [

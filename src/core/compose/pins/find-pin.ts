@@ -35,7 +35,7 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
   if (!reference) {
     const unset = resolved.unset.join(' and ');
     const why = unset && `; ${unset} is not set`;
-    // The value of a YAML block scalar ends with a line feed, which would split the message into two lines.
+    // A YAML block scalar ends with a line feed, which would split the message.
     const shown = resolved.text.replaceAll('\n', '⏎');
     throw new UpdateError(
       'compose-invalid',
@@ -70,17 +70,14 @@ export function findUsablePin(files: ProjectFiles, service: string): Pin | null 
   }
 }
 
-/** Whether the service's tag is at the same position in a file as the tag of one of the pins. */
+/** Whether the service's tag has the same position in a file as a tag of `pins`. */
 export function isPinShared(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
   const pin = findUsablePin(files, service);
   const own = pin && tagPositionOf(pin);
   return own !== null && pins.some((each) => tagPositionOf(each) === own);
 }
 
-/**
- * Two pins are the same if their tags have the same position in a file or use the same variable, even with different
- * defaults.
- */
+/** Pins are the same if they share a tag position, or a variable with any default. */
 export function isSamePin(a: Pin, b: Pin): boolean {
   const { variable } = a.location;
   if (variable !== undefined && variable === b.location.variable) return true;
@@ -93,9 +90,7 @@ function tagPositionOf({ reference, resolved }: Pin): string | null {
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
 
-/**
- * Returns the variables to which a range of the template refers directly. Variables in their values are not included.
- */
+/** Returns the variables in a range of the template, but not the variables in their values. */
 function variablesIn(
   template: SourceMappedText,
   lookup: ComposeVariableLookup,
@@ -119,10 +114,7 @@ const createSeveralVariablesError = (
     advice: 'Use a single variable for the tag, or change the version manually.',
   });
 
-/**
- * Returns the location of the part of a tag that contains the version. If this part contains escapes or is not in a
- * file, returns the location of the image.
- */
+/** Returns the location of a tag's version. If the version is escaped or in no file, returns the image's location. */
 function findTagLocation(
   files: ProjectFiles,
   service: string,
@@ -185,8 +177,7 @@ interface EffectiveImage {
 }
 
 /**
- * Returns the image from the last `-f` file that sets an image for the service, either itself or through a file to
- * which `extends` or `include` refers.
+ * Returns the image from the last `-f` file that sets one, even through `extends` or `include`.
  * @throws UpdateError built-from-source; no-app; compose-invalid if a file that may set the image is missing, or if the
  * service has no image
  */
@@ -217,16 +208,13 @@ function findEffectiveImage(files: ProjectFiles, service: string): EffectiveImag
   }
 }
 
-/** The image, the error for a missing file that may contain the image, or the reason why there is no image. */
+/** The image, the error for a missing file, or the reason why there is no image. */
 type ImageSearchResult = EffectiveImage | UpdateError | 'build' | 'no-image' | 'no-service';
 
 const isImage = (found: ImageSearchResult): found is EffectiveImage =>
   typeof found === 'object' && !(found instanceof UpdateError);
 
-/**
- * Results rank in this order: an image, an error, `build`, `no-image`, `no-service`. If the ranks are equal, `first` is
- * returned.
- */
+/** Ranks: an image, an error, `build`, `no-image`, `no-service`. If the ranks are equal, `first` is returned. */
 function pickHigherRanked(first: ImageSearchResult, second: ImageSearchResult): ImageSearchResult {
   const rankOf = (found: ImageSearchResult) => {
     if (isImage(found)) return 4;
@@ -247,8 +235,8 @@ function searchImage(
     const entry = layer.file.getService(service);
     if (entry?.image) return { source: layer, image: entry.image };
     if (entry) found = pickHigherRanked(found, entry.hasBuild ? 'build' : 'no-image');
-    // Compose 5.2 and later merge a file over the files it includes, and evaluate `extends` last. Older versions need
-    // no other order, because they reject a service that is defined both in a file and in a file it includes.
+    // Compose 5.2 and later merge a file over its includes, and evaluate `extends` last. Older versions reject a
+    // service that both files define.
     found = pickHigherRanked(found, searchIncludedImage(files, layer, service, seen));
     if (!isImage(found) && entry?.extends) {
       const { file, line } = entry.extends;

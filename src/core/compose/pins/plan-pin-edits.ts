@@ -18,8 +18,7 @@ export interface PinUpdate {
 }
 
 /**
- * Plans minimal edits. Pins that share a location are updated with a single edit. The edited texts are parsed again to
- * check that each pin has the requested version.
+ * Plans minimal edits, one for each shared location. Parses the edited texts again to check each pin's version.
  * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
 export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): TextEdit[] {
@@ -60,16 +59,14 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): TextEdit
 function createRangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): TextEdit {
   const parts = splitIntoSourceSegments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
-  // A tag may consist of several variables: one with the digits, and others with `v` or a variant. Only the variable
-  // with the digits is edited.
+  // A tag may combine variables for the digits, `v` and a variant. Only the variable with the digits is edited.
   const variables =
     written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {
     const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
     throw createPinError(pin, `combines ${names}`);
   }
-  // Variables are tried before literal text, because a variable next to literal text usually contains the version. If
-  // the new tag cannot be made by changing the variable alone, the version is in the literal text.
+  // Try variables first, because a variable next to literal text usually contains the version.
   for (const part of [...variables, ...parts.filter(({ via }) => via === 'text')]) {
     const at = parts.slice(0, parts.indexOf(part)).reduce((length, other) => length + other.text.length, 0);
     const [before, after] = [old.slice(0, at), old.slice(at + part.text.length)];
@@ -92,8 +89,8 @@ function createPartEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
   const list = findProjectFileListKey(files, part.source);
   const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
-  // A floating default, such as `${V:-stable}`, is for all users of the compose file, so the version of this instance
-  // is set in its env file.
+  // All users share a floating default such as `${V:-stable}`. This instance's version is therefore set in its env
+  // file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
     return createVariableEdit(files, part.variable, text);
   return createSegmentEdit(files, pin, part, text);
@@ -117,10 +114,7 @@ function createSegmentEdit(
   return createTextEdit(file, location, text, location.via === 'variable' ? location.variable : undefined);
 }
 
-/**
- * Only the first of several lines appended to a file needs a leading line break, to end the file's last line. The other
- * leading line breaks are removed.
- */
+/** Keeps only the leading line break of the first appended line, to end the previous line. */
 function removeExtraLineBreaks(edits: TextEdit[]): TextEdit[] {
   const begun = new Set<string>();
   return edits.map((edit) => {

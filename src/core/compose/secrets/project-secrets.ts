@@ -27,7 +27,7 @@ import {
 // The functions in this file find a project's secrets (docs/contract.md 6.6). They never throw, because secrets must be
 // masked even if compose rejects a file: its error message quotes the rejected text.
 
-/** Returns all values in env files, as compose reads them. A file that compose rejects is searched line by line. */
+/** Returns all values in env files, as compose reads them. If compose rejects a file, searches its lines. */
 export function findEnvFileSecrets(files: readonly TextFile[]): SecretText[] {
   const valuesOf = (some: readonly TextFile[]) => tryRead(() => listEnvFileValues(some));
   const readable = files.filter((file) => valuesOf([file]) !== null);
@@ -73,10 +73,7 @@ export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; im
   };
 };
 
-/**
- * Returns the values in env files and in `environment`, the contents of inline configs and secrets, and values whose
- * names suggest a secret.
- */
+/** Returns environment values, inline configs and secrets, and values whose names suggest a secret. */
 export function findProjectSecrets(files: ProjectFiles): SecretText[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return [
@@ -122,8 +119,7 @@ function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): Se
     const node = yaml.get(environment, key);
     const text = textOf(node);
     if (text === null) return [];
-    // A value that is folded over several lines has line breaks in the file, but not in the value that compose reads.
-    // Both forms are therefore secrets.
+    // A folded value has line breaks in the file, but not in compose. Both forms are secrets.
     const [from = 0, to = 0] = node?.range ?? [];
     const source = layer.file.file.text.slice(from, to);
     return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];
@@ -149,7 +145,7 @@ function written(layer: ComposeSource, key: string, text: string): SecretText[] 
   return [...new Set([text, resolved ?? text])].map((value) => ({ key, value }));
 }
 
-/** Returns the files in the include tree. If the tree cannot be resolved, each file is parsed separately. */
+/** Returns the files in the include tree. If the tree cannot be resolved, parses each file separately. */
 function layersOf(files: ProjectFiles): ComposeSource[] {
   const reached = tryRead(() => resolveIncludeTree(files).sources);
   if (reached !== null) return reached;

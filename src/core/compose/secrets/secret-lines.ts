@@ -7,14 +7,13 @@ export interface SecretText {
 }
 
 const anywhere = /PASS|SECRET|TOKEN|CREDENTIAL/i;
-// KEY and AUTH suggest a secret only as whole words, not as parts of KEYBOARD, MONKEY or AUTHOR.
+// KEY and AUTH suggest a secret only as whole words, not within MONKEY or AUTHOR.
 const wholeWord = /(?:^|[_-])(?:KEY|AUTH)(?:[_-]|$)/i;
 
 export const isSecretKey = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
 
 /**
- * Returns the secrets in a text that cannot be parsed: each line, and the value after each `=` or `:`. Lines that are
- * commented out are included.
+ * Searches a text that cannot be parsed: its lines, and the value after each `=` or `:`. Includes commented-out lines.
  */
 export function findLineSecrets(text: string): SecretText[] {
   return linesOf(text).flatMap((line) => {
@@ -31,21 +30,18 @@ export function findLineSecrets(text: string): SecretText[] {
   });
 }
 
-/**
- * Returns the text after the first `=` of each line, for env files with `format: raw`, in which quotes and comments
- * have no meaning.
- */
+/** Returns the text after each line's first `=`. With `format: raw`, quotes and comments have no meaning. */
 export const findRawEnvFileSecrets = (text: string): SecretText[] =>
   linesOf(text).flatMap((line) => {
     const at = line.indexOf('=');
     return at < 0 ? [] : [{ key: line.slice(0, at).trim(), value: line.slice(at + 1) }];
   });
 
-/** Returns each line of a secret file or inline config, and the text after its first `=` or `:`. */
+/** Returns each line, and the text after its first `=` or `:`. */
 export const splitIntoSecretTexts = (text: string): SecretText[] =>
   linesOf(text).flatMap((line) => [line, ...splitLine(line).value].map((value) => ({ key: '', value })));
 
-// A match may only start at the beginning of a name, because trying each character of a long name would take minutes.
+// A match starts only at the beginning of a name, because trying each character could take minutes.
 const nameForm = String.raw`(?<![\w.-])([\w.-]+)["']?\s*`;
 const valueForm = String.raw`[=:]\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)`;
 const assigned = new RegExp(`(?:${nameForm})?${valueForm}`, 'g');
@@ -59,10 +55,7 @@ const linesOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/**
- * Splits a line into its key and up to three forms of its value: as written, without a comment or trailing comma
- * (JSON), and without quotes.
- */
+/** Splits a line into key and value. Value forms: as written, without comment or JSON comma, without quotes. */
 function splitLine(line: string): { key: string; value: string[] } {
   const at = line.search(/[=:]/);
   if (at < 0) return { key: '', value: [] };
@@ -92,8 +85,8 @@ const option =
   /(?<![\w-])--?([\w-]+)["']?(?:\s*[=,]\s*|[\t ]+|[^\S\n]*\n\s*-\s+)("[^"]*"|'[^']*'|[^\s"',{}[\]]+)/g;
 
 /**
- * Returns values whose names suggest a secret, in labels, build arguments, extensions, configs and command options.
- * Many of these values are not secret, so paths, options and values of fewer than 8 characters are left out.
+ * Returns values whose names suggest a secret, such as labels and command options. Omits paths, options and values
+ * under 8 characters, because many are not secret.
  */
 export const findKeyedSecrets = (text: string): SecretText[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(

@@ -38,18 +38,15 @@ export interface FileReplacement {
 
 interface TransactionOptions {
   /**
-   * Run ID, which is part of the names of temporary files: `.<basename>.svc-updater-<run>`. Temporary files that an
-   * earlier attempt of the run left are removed.
+   * Run ID in temporary names: `.<basename>.svc-updater-<run>`. Temporary files from the run's earlier attempts are
+   * removed.
    */
   runId: string;
   /** Absolute path of the directory for backups; null for no backups. */
   backupDirectory: string | null;
-  /**
-   * Files from which the replacements were planned. None of them may have changed since then, including those that are
-   * not replaced.
-   */
+  /** Files from which the replacements were planned. All must be unchanged, even if not replaced. */
   planned?: readonly TextFile[];
-  /** Writes the journal. Called when all backups are on the disk, before any temporary or new file is written. */
+  /** Writes the journal after all backups are on the disk, before any other file is written. */
   prepared?: (records: readonly FileRecord[]) => Promise<void>;
   /** Prints a warning about lost attributes that do not control access. Called before any file is replaced. */
   warn?: (sentence: string) => void;
@@ -57,9 +54,7 @@ interface TransactionOptions {
 }
 
 /**
- * Replaces files in one transaction: if it fails, the old files are restored. All new files are first written under
- * temporary names with their final permissions, so that a full disk or lost permissions are detected before anything
- * changes. When the promise resolves, all changes are on the disk.
+ * Replaces files in one transaction and syncs them to the disk. After an error, restores the old files.
  * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; errors of `prepared`
  */
 export async function replaceFiles(
@@ -82,6 +77,7 @@ export async function replaceFiles(
       await writeBackups(fs, backup, records, texts).catch(createWriteErrorHandler('backed up'));
     await prepared?.(records);
     for (const { temporary } of records) await fs.remove(temporary);
+    // All new files are written first, to detect a full disk or lost permissions before any change.
     for (const [index, { path, temporary, owner }] of records.entries()) {
       const mode = owner?.mode ?? newFileMode;
       const text = replacements[index]?.after ?? '';
@@ -141,8 +137,7 @@ function backupPaths(directory: string, paths: readonly string[]): string[] {
 }
 
 /**
- * Backs up the old texts. A backup has the permissions of its file, so that other users cannot read it, and so that it
- * can itself become the file if the disk is full.
+ * Backs up the old texts. Permissions are kept for privacy, and because a backup may become the file.
  * @param texts - old texts, keyed by path
  */
 async function writeBackups(
@@ -159,8 +154,7 @@ async function writeBackups(
       createPermissionErrorHandler(path),
     );
   }
-  // A new name is on the disk only after its directory has been synced. Parent directories may also be new, so each is
-  // synced, up to the first that contains project files.
+  // A new name is on the disk only after its directory is synced. Parent directories may also be new.
   for (let at = directory; ; at = dirname(at)) {
     await fs.sync(at);
     if (at === dirname(at) || records.some(({ path }) => path.startsWith(`${at}/`))) break;

@@ -18,9 +18,8 @@ import {
 type Texts = ReadonlyMap<string, string>;
 
 /**
- * Restores every file that has not changed since the transaction, with the permissions of its replacement. Returns the
- * paths of the other files. If a file's backup is missing or damaged, its text is taken from `texts` (keyed by path).
- * An interrupted call can be repeated, even by another process.
+ * Restores files that are unchanged since the transaction; returns the other paths. Any process can repeat an
+ * interrupted call.
  * @throws UpdateError files-not-restored after all other files have been restored
  */
 export async function restoreFiles(
@@ -73,10 +72,12 @@ async function prepareOldFile(
   const { path, real, backup, temporary } = record;
   const kept = backup === null ? null : await fs.read(backup);
   const intact = kept !== null && hashOf(kept) === record.before;
+  // If the backup is missing or damaged, use the text from `texts`, keyed by path.
   const bytes = intact ? kept : texts.get(path);
   if (bytes === undefined || hashOf(bytes) !== record.before) {
     throw new Error(`the backup of ${path} is missing or damaged`);
   }
+  // The restored file gets the permissions of its replacement.
   const owner = await fs.readPermissions(real);
   try {
     await writeTemporaryFile(fs, temporary, bytes, { owner, mode: owner.mode });
@@ -84,8 +85,8 @@ async function prepareOldFile(
   } catch (error) {
     if (!intact || backup === null || !hasSamePermissions(await fs.readPermissions(backup), owner))
       throw error;
-    // A full disk has no space for a copy, so the backup itself is renamed. If that fails, for example because the
-    // backup is on another file system, the original error is thrown, which is more helpful.
+    // A full disk has no space for a copy, so the backup is renamed. If the rename fails, the original error is more
+    // helpful.
     const take = () =>
       fs.rename(backup, real).catch(() => {
         throw error;

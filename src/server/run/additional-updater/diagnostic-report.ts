@@ -20,8 +20,7 @@ export async function createDiagnosticReport(context: ServerContext): Promise<Ui
   return runWithAdditionalUpdater(order, context, async (containerId) => {
     let text = '';
     let isComplete = false;
-    // Read the log to its end: after writing the archive, the updater still removes the containers that it created for
-    // the plan.
+    // Read the log to its end: after the archive, the updater still removes its temporary containers.
     for await (const line of engine.followLog(containerId, signal)) {
       isComplete ||= line === 'report.';
       if (line.startsWith('report:')) text += line.slice('report:'.length);

@@ -11,8 +11,7 @@ import { runWithAdditionalUpdater } from './run-additional-updater.ts';
 type RollbackPreview = { offer: RollbackOffer } | { reason: Reason } | null;
 
 /**
- * Time in ms for which a preview is cached. Creating a preview is slow, because an updater must read the whole restore
- * point.
+ * A preview is cached for this many ms. Creating a preview is slow, because an updater reads the whole restore point.
  */
 const previewCacheMs = 60_000;
 
@@ -26,7 +25,7 @@ export class RollbackPreviewCache {
   }
 
   /**
-   * Returns the effects of a rollback. If a dry run is already in progress, waits for its result.
+   * Returns the effects of a rollback. If a dry run is in progress, waits for its result.
    * @throws EngineError
    */
   getPreview({ id, restorePoint }: RollbackableRun, deployment: Deployment): Promise<RollbackPreview> {
@@ -54,7 +53,7 @@ export class RollbackPreviewCache {
   async #look(version: string, deployment: Deployment): Promise<RollbackPreview> {
     const { engine, settings, timing, closing } = this.#context;
     const told = new Date().toISOString();
-    // The record of this run is not shown to users. It is only used to parse the last line of the log.
+    // This run's record is only used to parse the last log line. Users never see it.
     const origin = {
       id: `rollback-${deployment.project}`,
       kind: 'rollback',

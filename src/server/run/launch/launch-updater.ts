@@ -79,8 +79,8 @@ async function startContainer(
 ): Promise<string> {
   const id = await engine.createContainer(spec).catch(async (error) => {
     if (error instanceof EngineError && error.code === 'conflict') throw createLaunchConflictError(error);
-    // The engine may have created the container even if its response was lost. Remove the container, because it must
-    // not be started later, when the queue is no longer paused.
+    // The engine may have created the container although its response was lost. Remove the container, so that it cannot
+    // start after the queue is resumed.
     await removeUnstartedContainer(engine, spec);
     throw error;
   });
@@ -102,8 +102,8 @@ async function startContainer(
 const quotableValuePattern = /^[^'\\\p{Cc}\p{Zl}\p{Zp}]*$/u;
 
 /**
- * Builds a tar archive with the updater's settings file. Updaters of earlier releases read only env files, so JSON is
- * used only for values that an env file cannot hold.
+ * Builds a tar archive with the updater's settings file. Earlier updaters read only env files, so JSON is used only if
+ * an env file cannot hold a value.
  */
 export function buildSettingsArchive(values: Readonly<Record<string, string>>): Buffer {
   const entries = Object.entries(values);
@@ -144,7 +144,7 @@ const createLaunchError = (message: string, error?: unknown): UpdaterNotStartedE
   });
 
 /**
- * Pulls the updater image, or uses the local image if the pull fails or is not necessary.
+ * Pulls the updater image. Uses the local image if the pull fails or is unnecessary.
  * @throws UpdaterNotStartedError, EngineError
  */
 export async function ensureUpdaterImage(

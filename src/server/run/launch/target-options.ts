@@ -6,7 +6,7 @@ import type { UpdateTarget } from '../../available-update/choose-update.ts';
 
 /**
  * Returns the updater's command-line options for a target. For a verified target, they include the expected file hashes
- * and, for each image, all digests that this engine may report.
+ * and image digests.
  * @throws EngineError
  */
 export async function createUpdaterTargetOptions(
@@ -17,6 +17,7 @@ export async function createUpdaterTargetOptions(
   if (proof === undefined) return target;
   const facts = await engine.getFacts().catch(tolerateErrors(...rejectionCodes));
   const isOfEngine = createPlatformPredicate(facts?.platform ?? '');
+  // All digests that this engine may report for the image.
   const digestsOf = ({ digest, platforms }: ReleaseFile['images'][string]) => [
     digest,
     ...Object.entries(platforms).flatMap(([name, { manifest, config }]) =>

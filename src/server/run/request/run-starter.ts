@@ -130,14 +130,13 @@ export class RunStarter {
     }
   }
 
-  /** Returns the current state, or why no run can start. Jobs and the available update are not considered. */
+  /** Returns the current state, or why no run can start. Ignores jobs and the available update. */
   async #observe(): Promise<StoreAndEngineState | { reason: Reason }> {
     const { observations, runs } = this.#parts;
     this.requireNotClosing();
     const unknown = await observations.waitUntilKnown();
     if (unknown) return { reason: unknown };
-    // The outcome of a run that has just finished may not be in the store yet, so wait for the first attempt to write
-    // it.
+    // The outcome of a finished run may not be stored yet. Wait for the first attempt to write it.
     if (!runs.isUnderWay) await runs.whenReleased;
     const observation = await observations.refresh();
     const reason = observations.findReasonAgainst(observation);

@@ -4,7 +4,7 @@ import type { RunController } from '../track/run-controller.ts';
 import type { RunHistory } from '../track/run-history.ts';
 import type { StoreAndEngineCache } from './store-and-engine-cache.ts';
 
-/** Dependencies of the server parts that need the runs and the available update in addition to the context. */
+/** Dependencies of the server parts that need the runs and the available update. */
 export interface ServerContextWithRuns extends ServerContext {
   runs: RunController;
   history: RunHistory;

@@ -41,8 +41,8 @@ export class StoreAndEngineCache {
   }
 
   /**
-   * Returns the cached state. If it is older than one second, it is refreshed in the background. If it is older than
-   * ten seconds, the call waits for the refresh.
+   * Returns the cached state. After one second, it is refreshed in the background. After ten seconds, the call waits
+   * for the refresh.
    */
   async getRecent(): Promise<StoreAndEngineState> {
     const last = this.#last;
@@ -55,7 +55,7 @@ export class StoreAndEngineCache {
   }
 
   /**
-   * Waits until it is known whether a run is in progress, then returns null. Returns a reason if the wait times out.
+   * Waits until it is known whether a run is in progress, then returns null. If the wait times out, returns a reason.
    */
   async waitUntilKnown(): Promise<Reason | null> {
     const { ledger, settings, timing } = this.#context;
@@ -103,7 +103,7 @@ export class StoreAndEngineCache {
 
 export const stillCheckingMessage = 'the server is still checking whether an update is in progress';
 
-/** Returns why the store would be lost when the server's container is replaced; null if the store is persistent. */
+/** Returns why a replacement of the server's container would delete the store; null otherwise. */
 export function findUnmountedStoreReason(
   deployment: Deployment | null,
   directory: string | undefined,

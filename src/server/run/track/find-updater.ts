@@ -7,8 +7,8 @@ import type { ServerContext } from '../server-context.ts';
 import type { FoundUpdater } from './plan-resume.ts';
 
 /**
- * Finds this instance's updater container: the current run's container, even if it was renamed, otherwise the container
- * with the updater's name. Returns null if there is none.
+ * Finds the current run's container, even if it was renamed. Otherwise, finds the container with this instance's
+ * updater name. Returns null if there is none.
  * @throws ApplicationError or DeploymentNotFoundError if the store or the engine does not respond
  */
 export async function findUpdater(
@@ -31,8 +31,8 @@ export async function findUpdater(
   const found = (state: FoundUpdater['state']) => ({ id, origin, state });
   if (status === 'created') return found('made');
   if (!isUp(container)) return found('ended');
-  // If the store contains this run as finished, with the container's start time, the updater is about to exit.
-  // Otherwise, the run has not ended, or the updater was restarted after the end of the run.
+  // If the run is stored as finished with the container's start time, the updater is about to exit. Otherwise, the run
+  // is in progress, or its updater was restarted after the run.
   const past = (await ledger.readPastRuns()).find(({ run }) => run.id === origin.id);
   return found(past?.updaterStartedAt === startedAt ? 'ended' : 'under-way');
 }

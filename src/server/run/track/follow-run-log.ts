@@ -19,8 +19,8 @@ interface FollowContext {
 type OnLine = (event: ProgressEvent, fields: LogLineFields) => void;
 
 /**
- * Adds the updater's log to the record until the run and the container have ended, even if the container or the engine
- * is restarted. Returns early if the server closes.
+ * Adds the updater's log to the record until the run and the container have ended. Continues if the container or the
+ * engine is restarted. Returns early if the server closes.
  * @returns the container's last start time as reported by the engine; null if unknown
  */
 export async function followRunLog(
@@ -37,7 +37,7 @@ export async function followRunLog(
   for (; !closing.aborted; await sleepFor(timing.follow, closing, false)) {
     const container = await inspectIfReachable(engine, containerId);
     if (container === 'away') continue;
-    // The log is read after the inspection: if the inspection found the container stopped, the log is complete.
+    // The log is read after the inspection: if the container was already stopped, the log is complete.
     const isRead = container !== null && (await readLog(containerId, record, context, onLine));
     if (closing.aborted || container === null) break;
     const stopped = !isUp(container);
@@ -50,11 +50,11 @@ export async function followRunLog(
     } else if (stopped) {
       stoppedSince ??= performance.now();
       const stoppedMs = performance.now() - stoppedSince;
-      // If the exit code belongs to an outcome, the log contains that outcome but has not been read completely yet.
+      // If the exit code belongs to an outcome, the unread rest of the log contains that outcome.
       const saysEnd = outcomeExitCodes.includes(container.exitCode) && stoppedMs <= timing.lastMoments;
       const isOver = !saysEnd && (!mayBeRestarted(container) || stoppedMs > timing.restart);
-      // If the log was not read completely, the rest may contain an outcome, so the log is read again. The timeout is
-      // for logs that cannot be read at all.
+      // Read an incomplete log again, because its rest may contain an outcome. The timeout is for logs that cannot be
+      // read at all.
       if (isOver && (isRead || stoppedMs > timing.restart + timing.lastMoments)) {
         const message = isRead
           ? `the updater exited with code ${container.exitCode} without reporting an outcome`
@@ -78,7 +78,7 @@ export const crashedRunResult = {
     'Check which version is running, then run the update again. The update brings all services to the same version.',
 } as const;
 
-/** Adds new log lines to the record until the run or the log ends. Returns false if the engine fails first. */
+/** Adds new log lines to the record until the run or log ends. Returns false if the engine fails first. */
 async function readLog(
   containerId: string,
   record: RunRecord,
@@ -88,8 +88,8 @@ async function readLog(
   let number = 0;
   try {
     for await (const line of engine.followLog(containerId, closing)) {
-      // The server starts updaters with JSON logs, which also contain data about restore points. An updater that was
-      // started manually may log text instead.
+      // The server starts updaters with JSON logs, which include restore point data. An updater that was started
+      // manually may log text.
       const json = parseJsonEventLine(line);
       const event = json?.event ?? parseEventLine(line);
       if (event === null || ++number <= record.lineCount) continue;
@@ -120,8 +120,8 @@ const outcomeExitCodes: readonly number[] = Object.values(exitCodes).filter(
 );
 
 /**
- * Whether the restart policy allows the engine to restart the failed container. A container that an operator killed
- * looks the same but is not restarted.
+ * Whether the restart policy allows a restart of the failed container. A container that an operator killed looks the
+ * same, but is not restarted.
  */
 const mayBeRestarted = ({ restartPolicy, restartCount, exitCode }: Container): boolean =>
   restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxUpdaterRestarts;

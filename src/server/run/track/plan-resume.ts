@@ -17,8 +17,8 @@ export type ResumeStep =
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; updater: FoundUpdater }
   /**
-   * The run was started manually, or its updater was restarted. After a rollback has restored the store, `undone` is
-   * the rolled-back run, which is open again in the restored store; otherwise null.
+   * The run was started manually, or its updater was restarted. If a rollback has restored the store, `undone` is the
+   * rolled-back run, open again in the store; otherwise null.
    */
   | { kind: 'adopt'; updater: FoundUpdater; undone: OpenRun | null }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
@@ -38,8 +38,8 @@ export function planResume(
   if (open === null)
     return updater?.state === 'under-way' ? { kind: 'adopt', updater, undone: null } : { kind: 'release' };
   const own = updater?.origin.id === open.run.id ? updater : null;
-  // A container that was never started is not followed, because only the server that created it may start it. If that
-  // server has ended, the queue is no longer paused, so the container must not be started.
+  // Only the server that created a container may start it. If that server has ended, the queue is no longer paused, so
+  // the container must not be started.
   if (own !== null && own.state !== 'made') return { kind: 'follow', open, updater: own };
   if (open.updater !== null && updater?.origin.kind === 'rollback' && updater.state !== 'made')
     return { kind: 'adopt', updater, undone: open };

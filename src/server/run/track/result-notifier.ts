@@ -15,7 +15,7 @@ type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
 
 /**
  * Calls `onEnd` for each finished run, at most three times per run (docs/contract.md 8.20). Each attempt is stored
- * before the call and its success after the call, so that another server can try again if this server dies.
+ * before the call, its success afterwards. If this server dies, another server can try again.
  */
 export class ResultNotifier {
   readonly #context: NotifierContext;
@@ -30,12 +30,12 @@ export class ResultNotifier {
     this.#boots = serverLiveness;
   }
 
-  /** Whether the current code was called by `onEnd`. Such code must not wait for the end of `onEnd`. */
+  /** Whether `onEnd` called the current code. Such code must not wait for the end of `onEnd`. */
   get isInsideOnEnd(): boolean {
     return this.#inside.getStore() === true;
   }
 
-  /** Calls `onEnd` for all runs that have not been reported yet, one after the other, oldest first. Never rejects. */
+  /** Calls `onEnd` for all runs not reported yet, one by one, oldest first. Never rejects. */
   async notifyAll(): Promise<void> {
     this.#last = this.#last.then(() => this.#notifyAll()).catch(() => {});
     await this.#last;

@@ -2,7 +2,7 @@ import { retryWithBackoff } from '../../application/retry-with-backoff.ts';
 import type { OpenRun } from '../../store/stored-entries.ts';
 import type { ServerContext } from '../server-context.ts';
 
-/** Writes the outcomes of runs to the store. Each write is retried until it succeeds or the server closes. */
+/** Writes the outcomes of runs. Each write is retried until it succeeds or the server closes. */
 export class ResultWriter {
   readonly #context: ServerContext;
   /** Ids of finished runs that are still open in the store. */
@@ -21,15 +21,15 @@ export class ResultWriter {
    * @throws ApplicationError
    */
   async openRun(): Promise<OpenRun | null> {
-    // The read may return a run as open although its outcome is written at the same time, so runs that were unwritten
-    // before the read are ignored, too.
+    // The read may return a run as open while its outcome is being written. Ignore runs that were unwritten before the
+    // read, too.
     const before = new Set(this.#unwritten);
     const open = await this.#context.ledger.read('run');
     return open === null || before.has(open.run.id) || this.isUnwritten(open.run.id) ? null : open;
   }
 
   /**
-   * Writes the outcome of a run in the background. `tried` resolves after the first attempt. `written` resolves to true
+   * Writes a run's outcome in the background. `tried` resolves after the first attempt. `written` resolves to true
    * after a successful write, or to false if the server closes first.
    */
   write(id: string, how: () => Promise<unknown>): { tried: Promise<void>; written: Promise<boolean> } {
@@ -38,8 +38,7 @@ export class ResultWriter {
     this.#unwritten.add(id);
     const attempt = async () => {
       await how();
-      // Stop ignoring the run: if it is open in the store after this write, its updater was restarted or the store was
-      // restored.
+      // Stop ignoring the run: after this write, a restarted updater or a restored store may have reopened the run.
       this.#unwritten.delete(id);
       resolve();
       return true;

@@ -34,7 +34,7 @@ export class RunController {
   #session: RunSession | null = null;
   #freed: Promise<void> = Promise.resolve();
   #notified: Promise<void> = Promise.resolve();
-  /** Completion of the last queued operation. Operations that reconcile or start a run are executed one at a time. */
+  /** Completion of the last queued operation. Runs are reconciled or started one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #isKnown = false;
 
@@ -64,16 +64,16 @@ export class RunController {
   }
 
   /**
-   * Resolves when the session has ended, which includes the first attempt to write the outcome to the store. Resolves
-   * immediately if there is no session.
+   * Resolves when the session has ended, after its first attempt to write the outcome. Without a session, resolves
+   * immediately.
    */
   get whenReleased(): Promise<void> {
     return this.#freed;
   }
 
   /**
-   * Resolves when the session has ended and `onEnd` was called. Resolves immediately if called from `onEnd`, which
-   * would otherwise wait for itself.
+   * Resolves when the session has ended and `onEnd` was called. If `onEnd` calls this method, resolves immediately,
+   * because `onEnd` would otherwise wait for itself.
    */
   async waitUntilSettled(): Promise<void> {
     if (this.#notifier.isInsideOnEnd) return;
@@ -82,14 +82,13 @@ export class RunController {
   }
 
   /**
-   * Reads the store, then inspects the engine, and continues the current run. Because of this order, an updater that is
-   * recorded in the store already exists when the engine is inspected.
+   * Reads the store, inspects the engine, and continues the current run. In this order, an updater in the store already
+   * exists when the engine is inspected.
    * @throws ApplicationError or DeploymentNotFoundError if it remains unknown whether a run is in progress
    */
   reconcile(): Promise<DeploymentState> {
     return this.#exclusive(async () => {
-      // If this server has a session, the results are not used, because they are outdated if the session ends during
-      // the reads.
+      // During a session, the results are not used: they are outdated if the session ends meanwhile.
       const hadSession = this.hasSession;
       const stored = await this.#ends.openRun();
       const seen = await this.#context.place.observe();
@@ -108,8 +107,7 @@ export class RunController {
   }
 
   /**
-   * Opens a run in the store, pauses the queue and checks for jobs, in this order. Returns `taken` if another run is
-   * open.
+   * Opens a run in the store, then pauses the queue, then checks for jobs. Returns `taken` if another run is open.
    * @throws ApplicationError
    */
   async begin(plan: RunPlan): Promise<{ run: Run } | { reason: Reason } | 'taken'> {
@@ -148,7 +146,8 @@ export class RunController {
   }
 
   /**
-   * Asks the server that is preparing the current run, or the run's updater, to cancel the run (docs/contract.md 8.19).
+   * Requests cancellation of the current run (docs/contract.md 8.19). Until the updater is launched, the preparing
+   * server cancels the run; afterwards, the updater does.
    * @throws ApplicationError, EngineError
    */
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
@@ -162,7 +161,7 @@ export class RunController {
     await session?.cancel(by);
     const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
     const requested = ledger.changeOpenRun(id, noteBy);
-    // If another server is preparing the run, that server reads the request from the store. A session of this server
+    // If another server is preparing the run, that server reads the request from the store. This server's session
     // already has the request, so a store failure is ignored.
     if (session !== null) await requested.catch(ignoreResult);
     else if ((await requested) === null) return { reason: notRunningReason };
@@ -178,7 +177,7 @@ export class RunController {
     await this.#context.ledger.changeOpenRun(this.#record.run.id, noteEnd).catch(ignoreResult);
   }
 
-  /** Ends the open run as `crashed`, because this server will never have an engine that could report the outcome. */
+  /** Ends the open run as `crashed`: without an engine, this server can never learn the outcome. */
   async endOpenRunAsCrashed(): Promise<void> {
     await this.#exclusive(async () => {
       const open = await this.#ends.openRun();
@@ -188,7 +187,7 @@ export class RunController {
   }
 
   async #resume(open: OpenRun | null, seen: DeploymentState): Promise<void> {
-    // Failures are ignored: they only make it harder for other servers to check whether this server process is running.
+    // If this fails, other servers cannot easily check whether this server process is running.
     await this.#boots.register().catch(ignoreResult);
     const updater = await findUpdater(open, seen, this.#context);
     const server = open === null ? 'this' : await this.#boots.stateOf(open.server);
@@ -214,10 +213,11 @@ export class RunController {
       case 'follow': {
         const { open, updater } = step;
         if (updater.state !== 'ended') await hold.ensureState(true);
-        // Store the container id if the launching server stopped before it could store the id. Clear the stop time, so
-        // that the downtime is counted only once. Nothing depends on this write, so a failure is ignored.
+        // The launching server may have stopped before it stored the container id. Clear the stop time, so that the
+        // downtime is counted only once.
         if (open.updater === null || open.serverStoppedAt !== null) {
           const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
+          // Nothing depends on this write, so ignore a failure.
           await ledger.changeOpenRun(open.run.id, noteBegin).catch(ignoreResult);
         }
         return this.#follow(this.#recordOf(open.run), updater.id, open);
@@ -232,8 +232,8 @@ export class RunController {
         );
         const open = this.#opened(record.run, containerId);
         await hold.ensureState(true);
-        // If the store contains another run by now, the next reconciliation finds that run. If the store fails, this
-        // run is followed anyway.
+        // If the store now contains another run, the next reconciliation finds that run. If the store fails, follow
+        // this run anyway.
         const opening = undone === null ? ledger.openRun(open) : ledger.replaceOpenRun(undone.run.id, open);
         if (await opening.catch(() => true)) this.#follow(record, containerId, open);
         return;
@@ -254,7 +254,7 @@ export class RunController {
     return { run, server: this.#boots.own, updater, serverStoppedAt: null };
   }
 
-  /** Returns the current record if it belongs to the run and has not ended, otherwise a new record. */
+  /** Returns the run's record if the record has not ended, otherwise a new record. */
   #recordOf(run: Run): RunRecord {
     const now = this.#record;
     return now?.run.id === run.id && !now.hasEnded ? now : new RunRecord(run);
@@ -267,8 +267,8 @@ export class RunController {
   }
 
   #follow(record: RunRecord, containerId: string, { serverStoppedAt }: OpenRun): void {
-    // Time from the previous server's stop to this server's start. A negative time, or more than an hour, means that a
-    // clock was set, so the time is ignored.
+    // Time from the previous server's stop to this server's start. If negative or over an hour, a clock was set, so the
+    // time is ignored.
     const awayMs = this.bootedAt - Date.parse(serverStoppedAt ?? '');
     record.setFields(
       awayMs >= 0 && awayMs < 3_600_000 ? { downtimeSeconds: Math.round(awayMs / 100) / 10 } : {},
@@ -300,8 +300,7 @@ export class RunController {
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
-      // `onEnd` is not called for an automatic update that was not started, because the update is tried again in the
-      // next time window.
+      // If an automatic update was not started, `onEnd` is not called: the next window tries again.
       const isQuiet =
         record.run.by === automaticCaller && updaterStartedAt === null && isHarmless(record.run);
       await ledger.addPastRun(record.run, updaterStartedAt, { told: isQuiet });
@@ -320,13 +319,12 @@ export class RunController {
 
   async #free(): Promise<void> {
     this.#session = null;
-    // If the store or the engine cannot report whether another run is in progress, there is no reason to keep the queue
-    // paused.
+    // If it remains unknown whether another run is in progress, do not keep the queue paused.
     await this.reconcile().then(ignoreResult, () => this.#context.hold.ensureState(false));
   }
 
   /**
-   * Resumes the queue, because no run is in progress. Pauses the queue again if a run was opened at the same moment.
+   * Resumes the queue, because no run is in progress. Pauses the queue again if a run was opened meanwhile.
    * @throws ApplicationError
    */
   async #release(): Promise<void> {
@@ -338,8 +336,8 @@ export class RunController {
   }
 
   /**
-   * Ends this server's record of a run that another server was preparing, if that run is no longer the current one
-   * because it has finished or was never started.
+   * If a run that another server was preparing is no longer current, ends this server's record of the run. The run has
+   * finished or was never started.
    * @param id - id of the current run; null if there is none
    * @throws ApplicationError
    */
@@ -362,8 +360,8 @@ export class RunController {
 const ignoreResult = () => {};
 
 /**
- * Sets the outcome of a rolled-back run to `updated`. The actual outcome was lost when the rollback restored the store,
- * but only a run that changed the instance can be rolled back.
+ * Sets the outcome of a rolled-back run to `updated`. The rollback restored the store, so the actual outcome was lost.
+ * Only a run that changed the instance can be rolled back.
  */
 function toRolledBackRun({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
   const record = new RunRecord(run);

@@ -15,7 +15,10 @@ export class RunHistory {
     this.#ledger = ledger;
   }
 
-  /** Returns the current or last run; null if there is none, or if it is only in the store and the store fails. */
+  /**
+   * Returns the current or last run; null if there is none. Also null if the run is only in the store and the store
+   * fails.
+   */
   async last(): Promise<RunRecord | null> {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return record;
@@ -27,7 +30,7 @@ export class RunHistory {
     return this.#allOf(await this.#past());
   }
 
-  /** Returns the last run and all runs with one read of the store. If the store fails, `all` is empty. */
+  /** Returns the last run and all runs with one store read. If the store fails, `all` is empty. */
   async read(): Promise<{ last: Run | null; all: Run[] }> {
     const past = await this.#past().catch(() => null);
     return { last: this.#lastOf(past)?.run ?? null, all: past === null ? [] : this.#allOf(past) };
@@ -41,8 +44,7 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return record;
     const newest = past?.[0] ?? null;
-    // This server's record is preferred: it has all log lines, and its run may have ended before the run was added to
-    // the stored history.
+    // Prefer this server's record. It has all log lines, and the stored history may lack the run.
     if (newest === null || newest.id === record?.run.id) return record ?? this.#elsewhere;
     if (record !== null && !past?.some(({ id }) => id === record.run.id)) return record;
     if (this.#elsewhere?.run.id !== newest.id) this.#elsewhere = new RunRecord(newest);
@@ -53,8 +55,8 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record === null) return past;
     const { run, hasEnded } = record;
-    // Use this server's record: the stored history may lack a run that has just ended, or may contain an earlier
-    // outcome if the updater was restarted.
+    // The stored history may lack a run that has just ended. After a restart of the updater, it may have an earlier
+    // outcome.
     if (!past.some(({ id }) => id === run.id)) return [run, ...past];
     return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
   }

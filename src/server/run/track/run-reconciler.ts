@@ -4,14 +4,14 @@ import type { ServerContext } from '../server-context.ts';
 import type { RunController } from './run-controller.ts';
 
 /**
- * Reconciles repeatedly, to find runs that were started manually or by another server, and to end runs whose server has
- * stopped. While the store or the engine does not respond, the queue is paused for at most three minutes
- * (docs/contract.md 8.18).
+ * Reconciles repeatedly. Finds runs that were started manually or by another server, and ends runs whose server has
+ * stopped. If the store or engine does not respond, the queue is paused for at most three minutes (docs/contract.md
+ * 8.18).
  */
 export class RunReconciler implements RepeatedCheck {
   readonly #runs: RunController;
   readonly #context: ServerContext;
-  /** Current failure of the store or the engine; null if there is none. `since` is a monotonic time in ms. */
+  /** Current failure of the store or engine; null if none. `since` is a monotonic time in ms. */
   #silence: { since: number; warning: string; hasGivenUp: boolean } | null = null;
 
   constructor(runs: RunController, context: ServerContext) {
@@ -43,7 +43,7 @@ export class RunReconciler implements RepeatedCheck {
       });
     silence.warning = message;
     if (performance.now() - silence.since < timing.silence) {
-      // Whether a run may be in progress. If not, a short failure of the store is no reason to pause the queue.
+      // Without a run, a short failure of the store does not pause the queue.
       const mayBeOn =
         !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof DeploymentNotFoundError;
       if (mayBeOn && !silence.hasGivenUp) await hold.ensureState(true);

@@ -3,7 +3,7 @@ import { createEngineUnreachableError } from '../../deployment/deployment-not-fo
 import type { ServerProcess } from '../../store/stored-entries.ts';
 import type { ServerContext } from '../server-context.ts';
 
-/** State of a server process: `this` process, another process that is running, or a process that has ended. */
+/** `this` process, another running process (`lives`), or a process that has ended (`gone`). */
 export type ServerProcessState = 'this' | 'lives' | 'gone';
 
 /** Identifies this server process, and checks whether another server process is still running. */
@@ -17,7 +17,7 @@ export class ServerLiveness {
   }
 
   /**
-   * Id of this server process. `container` is empty until the server's container is found; until then, no run starts.
+   * Id of this server process. `container` is empty until the server's container is found. Until then, no run starts.
    */
   get own(): ServerProcess {
     return { container: this.#context.place.home?.container.id ?? '', word: this.#word };

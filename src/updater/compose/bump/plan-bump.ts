@@ -89,8 +89,8 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
 }
 
 /**
- * Creates placeholders for unset required variables and missing env files, because `bump` may run on a workstation or
- * in CI, without the instance's secrets.
+ * Creates placeholders for unset required variables and missing env files. In CI, for example, the instance's secrets
+ * are missing.
  */
 export async function createEnvPlaceholders(files: ProjectFiles): Promise<PlaceholderFiles> {
   const { sources: layers } = resolveIncludeTree(files);
@@ -109,10 +109,7 @@ export async function createEnvPlaceholders(files: ProjectFiles): Promise<Placeh
 
 const isSet = ({ variables }: ComposeSource, name: string): boolean => (variables(name)?.text ?? '') !== '';
 
-/**
- * Returns the env file paths of all services. An entry is null if the path contains a required variable that is not
- * set.
- */
+/** Returns the services' env file paths; null for a path with an unset required variable. */
 function envFilesOf(layer: ComposeSource): (string | null)[] {
   const links = layer.file.serviceNames.flatMap((name) => layer.file.getService(name)?.envFiles ?? []);
   return links.map((link) => {
@@ -125,10 +122,7 @@ function envFilesOf(layer: ComposeSource): (string | null)[] {
   });
 }
 
-/**
- * Returns the text of an override file that removes the env files from all services. Service names are written as JSON
- * strings, which are valid YAML.
- */
+/** Formats an override file that removes all services' env files. JSON strings are valid YAML. */
 function formatEnvFileReset(layers: readonly ComposeSource[]): string {
   const names = new Set(
     layers.filter(({ followsIncludes: follows }) => follows).flatMap(({ file }) => file.serviceNames),
@@ -137,8 +131,7 @@ function formatEnvFileReset(layers: readonly ComposeSource[]): string {
 }
 
 /**
- * Adds the variables that compose predefines. Only COMPOSE_PROJECT_NAME requires compose's model, which is slow to
- * resolve, so the model is awaited only if a file contains this variable.
+ * Adds compose's predefined variables. Compose's slow model is awaited only if a file contains COMPOSE_PROJECT_NAME.
  */
 async function addPredefinedVariables(
   files: ProjectFiles,
@@ -156,7 +149,7 @@ async function addPredefinedVariables(
   };
 }
 
-/** Plans the edits and resolves compose's model of the edited files. The model is null if there are no edits. */
+/** Plans the edits. Without edits, compose's model of the edited files is null. */
 async function proposeEdits(
   files: ProjectFiles,
   model: (files: ProjectFiles, changed: readonly string[]) => Promise<ComposeModel>,
@@ -237,8 +230,8 @@ function findBumpedTag(pin: Pin, target: Target): string | null {
 }
 
 /**
- * Returns the new tag for a pin to a partial version such as `1.4`; null if the tag needs no change. Only a registry
- * can show which release a partial tag points to, so the user must specify a new partial tag.
+ * Returns the new tag for a pin such as `1.4`; null if unchanged. The user must specify new partial tags, because only
+ * a registry shows their releases.
  */
 function findBumpedPartialTag(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
   const { version, suffix = '', lead } = target;

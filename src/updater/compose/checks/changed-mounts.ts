@@ -5,9 +5,7 @@ import type { StorageMount } from '../../../engine/objects/container.ts';
 import { dataMountPathOf } from '../../data/helper-program/helper-request.ts';
 import type { MountTables } from '../../data/helper-program/helper-result.ts';
 
-/**
- * A running container's mount. A helper container mounts the same source to find out whether the source has changed.
- */
+/** A running container's mount. A helper container mounts the same source to detect changes. */
 export interface HostMount extends StorageMount {
   /** Name of the mount in messages, such as `app:/data`. */
   where: string;
@@ -22,8 +20,8 @@ export interface HostMount extends StorageMount {
 }
 
 /**
- * Returns a message for each mount whose source on the host has changed since the container was started, for example
- * because a share was unmounted or a directory was replaced. Mounts in subdirectories are included.
+ * Describes mounts whose host source changed after the container's start, such as an unmounted share. Mounts in
+ * subdirectories are included.
  */
 export function describeChangedMounts(
   mounts: readonly HostMount[],
@@ -32,8 +30,7 @@ export function describeChangedMounts(
   const fresh = parseMountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = parseMountTable(tables[pid] ?? '');
-    // The container's own mounts are skipped. They may appear again in a mounted host directory if that directory
-    // contains the engine's data directory.
+    // Skip the container's own mounts: a mounted host directory may contain the engine's data directory.
     const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
     const nested = besides.filter((path) => path !== destination && isWithin(path, destination));
     const inside = running.filter(
@@ -52,15 +49,12 @@ export function describeChangedMounts(
   });
 }
 
-/**
- * Whether a nested mount is a network share or a disk. Other nested mounts are ignored, because they come and go on a
- * running host, for example with sessions and containers.
- */
+/** Whether a nested mount is a network share or a disk. Other mounts come and go on a running host. */
 const isShare = ({ type, source }: MountTableEntry): boolean => /[/:]/.test(source) && type !== 'squashfs';
 
 /**
- * Whether two mounts have the same source. For a file, the same file system is enough, because editors save a file by
- * replacing it. FUSE file systems are compared by type and source, because each mount gets a new device number.
+ * Whether two mounts have the same source. For files, only the file system is compared, because editors replace files.
+ * Each FUSE mount gets a new device number, so type and source are compared.
  */
 const hasSameSource = (now: MountTableEntry, next: MountTableEntry, isDirectory: boolean): boolean =>
   (now.root === next.root || !isDirectory) &&

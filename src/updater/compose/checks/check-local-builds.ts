@@ -7,8 +7,8 @@ import { updatedServicesOf } from '../inspect/installation.ts';
 import type { ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 
 /**
- * Rejects an update that would replace the owner's own build with an image from the registry (docs/contract.md 3.26).
- * Returns the services with `build:` for which the registry did not report whether it has the running image.
+ * Rejects replacing the owner's own build with a registry's image (docs/contract.md 3.26). Returns the services with
+ * `build:` whose running image the registry neither confirmed nor denied.
  * @throws UpdateError own-build
  */
 export async function checkLocalBuilds(
@@ -33,8 +33,8 @@ export async function checkLocalBuilds(
 }
 
 /**
- * Returns `none` if the registry lacks any of a service's running images, and `all` if it has them all. Null if neither
- * is certain, because the registry did not report whether it has an image.
+ * Returns `none` if the registry lacks a running image, and `all` if all are there. Null if the registry did not
+ * answer.
  */
 async function findPublishedImages(
   engine: Engine,
@@ -55,7 +55,7 @@ async function findPublishedImages(
   return all.includes('none') ? 'none' : all.includes(null) ? null : 'all';
 }
 
-/** Creates the error for an image that the owner built. Its advice shows how to build the new release. */
+/** Creates the error for the owner's own build, with advice on building the new release. */
 export function createLocalBuildError(
   { updates }: Pick<ProjectUpdatePlan, 'updates'>,
   { service, pin, to }: ServiceUpdate,

@@ -7,10 +7,7 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { Installation } from '../inspect/installation.ts';
 
-/**
- * Returns warnings about other projects that use a file changed by the update, for example a project that was started
- * from the same directory with `-p`. The next `up` of that project will apply the change.
- */
+/** Warns about other projects that use a changed file: their next `up` applies the change. */
 export async function findOtherProjectWarnings(
   { otherProjects: beside, files, paths }: Installation,
   changes: readonly FileChange[],
@@ -36,10 +33,7 @@ export async function findOtherProjectWarnings(
   return warnings;
 }
 
-/**
- * Returns the files listed in a project's labels. If the labels list no env file, adds `.env` in the project's
- * directory, because compose then uses that file.
- */
+/** Returns the files in a project's labels. Without a labeled env file, compose uses `.env`. */
 const listLabelFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...(envFiles.length > 0 ? envFiles : [join(directory, '.env')]),

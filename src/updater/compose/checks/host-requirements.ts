@@ -1,17 +1,11 @@
 import { isUnsetValue, type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
 
-/**
- * Settings that the host may no longer support. `name` is for messages; it is empty if the engine's error already
- * contains a name.
- */
+/** Settings that the host may no longer support. `name` is empty if the engine's error contains a name. */
 export type HostRequirement = readonly [name: string, hostConfig: Json];
 
 const hostDependentKeys =
   'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems NanoCpus CpuRealtimePeriod CpuRealtimeRuntime BlkioWeightDevice BlkioDeviceReadBps BlkioDeviceWriteBps BlkioDeviceReadIOps BlkioDeviceWriteIOps StorageOpt Ulimits Sysctls SecurityOpt Privileged UsernsMode';
-/**
- * Log drivers that are not tested: the first three need no server, and the last two would write to the user's log
- * server even if a container has no output.
- */
+/** Not tested: the first three need no server. The last two would write to the user's log server. */
 const untestedLogDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
 /** Matches addresses that every host has. */
 const universalAddressPattern = /^(?:|0\.0\.0\.0|::|127\..*)$/;
@@ -52,7 +46,7 @@ export function listHostRequirements(host: Json, defaultDriver: unknown): HostRe
   return needs.filter(([, hostConfig]) => !isUnsetValue(hostConfig));
 }
 
-/** Returns the published addresses that not every host has; empty if the container has no network of its own. */
+/** Returns the published addresses that some hosts lack. Empty if the container has no network of its own. */
 function listPublishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
   if (/^(?:host|none|container:)/.test(String(NetworkMode))) return [];
   const bindings = Object.values(toObject(PortBindings)).flatMap((each) => toList<Json>(each));
@@ -61,8 +55,7 @@ function listPublishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
 }
 
 /**
- * Removes the ports from a new container's `HostConfig` if the engine publishes none of the running container's ports,
- * for example in a macvlan network.
+ * Removes a new container's ports if the running container publishes none, as with macvlan.
  * @param published - the ports in the running container's `NetworkSettings`
  */
 export const removeUnpublishedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>

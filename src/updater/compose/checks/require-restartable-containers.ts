@@ -1,6 +1,5 @@
-// A running container cannot always be started again with the same files: the host may have lost a device, a runtime, a
-// share, a log server, or the container whose network is shared. Helper containers test this without changing anything,
-// while all services are still running.
+// The host may have lost a device, runtime, share, log server or shared network since a container's start. Helper
+// containers test whether each container could start again. All services keep running, and nothing is changed.
 
 import { sleepFor } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
@@ -52,8 +51,8 @@ const tryPauseMs = 2_000;
 const unseen = { isFile: false, root: null, device: null, excluded: [] };
 
 /**
- * Checks that every running container that the update will stop could be started again, both with its current settings,
- * for a rollback, and with the settings in the files.
+ * Checks that each container to be stopped could be started again. Tests its current settings, for a rollback, and the
+ * settings in the files.
  * @throws UpdateError host-changed
  */
 export async function requireRestartableContainers(
@@ -94,8 +93,7 @@ export async function requireRestartableContainers(
   const groups = Map.groupBy(needs, ({ need }) => need);
   const tried = await Promise.all([
     findStoppedProviders(engine, definitions),
-    // Mounts are checked in a separate helper container, because the check needs the host's PID namespace, which not
-    // every runtime allows.
+    // Mounts need a separate helper container, because some runtimes forbid the host's PID namespace.
     mounts.length === 0 ? [] : checkHostMounts(dataContext, servicesOf(definitions), mounts),
     ...[...groups].map(([need, group]) =>
       checkHostRequirement(dataContext, servicesOf(group), JSON.parse(need)),
@@ -106,8 +104,8 @@ export async function requireRestartableContainers(
 }
 
 /**
- * Returns a message for each stopped container whose namespace other containers share. A removed container is not
- * reported, because compose uses its replacement.
+ * Returns a message for each stopped container whose namespace is shared. Removed containers are ignored, because
+ * compose uses their replacements.
  */
 async function findStoppedProviders(
   engine: Engine,
@@ -184,8 +182,8 @@ const servicesOf = (all: readonly Pick<ServiceHostConfig, 'service'>[]): string 
   joinWithAnd([...new Set(all.map(({ service }) => service))]);
 
 /**
- * Starts a helper container and returns the engine's error as a message. Tries again after a server error (5xx) or if
- * the helper container was stopped, because the engine may be restarting.
+ * Starts a helper container, and returns the engine's error as a message. After a 5xx or a stopped helper, tries again:
+ * the engine may be restarting.
  */
 async function tryStart(
   { engine, log }: DataContext,
@@ -210,8 +208,8 @@ async function tryStart(
       const isFinal = tries === maxTries || (fault?.status ?? 500) < 500;
       if (isFinal && fault !== null)
         return refusal(fault.message.replace(missingAddressPattern, 'the host does not have this address'));
-      // A timeout is treated as an error of the host if the engine still responds or this was the last try: a network
-      // share that is unavailable, for example, never responds.
+      // A timeout is the host's error if the engine responds, or on the last try. An unavailable network share, for
+      // example, never responds.
       if (signal.aborted && (isFinal || (await engine.isResponding()))) return refusal(timeoutMessage);
       if (isFinal) throw error;
       await sleepFor(tryPauseMs, engine.aborted);

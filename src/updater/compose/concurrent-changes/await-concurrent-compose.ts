@@ -39,9 +39,8 @@ export const awaitIdleProject = (
   });
 
 /**
- * Waits until no concurrent compose command is replacing containers of the services in `rules`. Removing a container
- * that such a command has created could leave the service without any, because the command may already have removed the
- * old container.
+ * Waits until no concurrent compose command is replacing the services' containers. Otherwise, removing the command's
+ * new container could leave the service without any.
  * @param first - the current list of containers, used instead of a first poll
  * @throws UpdateError compose-busy after two minutes
  */

@@ -6,10 +6,7 @@ import {
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 
-/**
- * Maximum time in ms between two steps of a running compose command, not counting the time that containers take to
- * stop.
- */
+/** Maximum time in ms between two steps of a compose command, without the containers' stop times. */
 export const maxComposeStepIntervalMs = 30_000;
 export const concurrentComposeTimeoutMs = 120_000;
 export const composePollIntervalMs = 500;
@@ -25,8 +22,8 @@ type ComposePollResult =
 export interface ConcurrentComposeRules {
   services: ReadonlySet<string>;
   /**
-   * Whether to ignore a container because no command will start or rename it. True if the updater created the container
-   * without starting it, or if an earlier poll showed that the container was abandoned.
+   * Whether no command will start or rename a container. Examples: abandoned earlier, or created by the updater without
+   * being started.
    */
   ignores?: (container: Container) => boolean;
 }
@@ -61,9 +58,7 @@ export class ConcurrentComposeWatch {
       : { kind: 'busy', sentence, containers: underWay };
   }
 
-  /**
-   * Whether a container was abandoned: a compose command that was still running would have taken its next step by now.
-   */
+  /** Whether a container was abandoned: a running compose command would have continued by now. */
   #isDebris(container: Container, others: readonly Container[], now: number): boolean {
     const predecessor = others.find((other) => isReplacementFor(container, other));
     const { id, status, startedAt } = predecessor ?? container;
@@ -75,8 +70,7 @@ export class ConcurrentComposeWatch {
       return false;
     }
     if (waitsFor.length > 0 && others.some(({ health }) => health === 'starting')) return false;
-    // Compose waits for a predecessor's grace period only while the predecessor is up, and continues as soon as it has
-    // stopped.
+    // Compose waits for a predecessor's grace period only while the predecessor is up.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
     return now - seen.since >= graceMs + maxComposeStepIntervalMs;
   }

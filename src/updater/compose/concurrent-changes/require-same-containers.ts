@@ -22,8 +22,8 @@ export interface ProjectObservation {
 }
 
 /**
- * Requires, right before the run's first change, that no other process has replaced the containers that this run found.
- * `debris` lists the containers that were already abandoned when the run began.
+ * Right before the first change, requires that no other process replaced this run's containers. `debris`: containers
+ * already abandoned when the run began.
  * @param moved - the services to be replaced, with the containers that this run found
  * @throws UpdateError containers-changed, compose-busy
  */
@@ -45,7 +45,7 @@ export async function requireSameContainers(
   };
   const isBack = ({ containers }: { containers: readonly Container[] }) =>
     !containers.some((container) => ran.has(container.id) && !isUp(container));
-  // A container that a user is restarting will soon be up again, and must not be recorded as stopped.
+  // Wait, because a container that a user is restarting must not be recorded as stopped.
   const found = await waitUntil(look, (seen, isLate) => (isLate || isBack(seen) ? seen : undefined), {
     pause: restartPollMs,
     deadlineMs: restartTimeoutMs,

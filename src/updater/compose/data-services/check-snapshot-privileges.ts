@@ -26,9 +26,9 @@ interface PrivilegeSources {
 }
 
 /**
- * Checks that a container snapshot from the disk grants no privileges on the host beyond those of the restored compose
- * files, or those of another container of the service. The privileges in the files are read from the request that
- * compose would send to create the container.
+ * Checks that a snapshot from the disk grants no privileges beyond those in the restored files. Privileges of the
+ * service's other containers are accepted. The privileges in the files come from compose's request to create the
+ * container.
  * @throws UpdateError containers-not-restored
  */
 export async function checkSnapshotPrivileges(
@@ -69,7 +69,7 @@ export async function checkSnapshotPrivileges(
 
 const nameOf = ({ name }: HostPrivilege): string => name;
 
-/** Adds the defaults of the image and the engine to the container definition that compose would send to the engine. */
+/** Adds the defaults of the image and the engine to compose's container definition. */
 function addDefinitionDefaults(
   { config, hostConfig }: ContainerDefinition,
   then: ContainerDefinition,
@@ -78,8 +78,7 @@ function addDefinitionDefaults(
   const { Privileged, PidMode, IpcMode, CgroupnsMode, SecurityOpt } = hostConfig;
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
-  // The snapshot's SELinux labels are accepted if the container is privileged or shares a namespace, because the engine
-  // then adds labels itself.
+  // If the container is privileged or shares a namespace, the engine itself adds SELinux labels.
   const labels = Privileged === true || isShared ? toList(then.hostConfig.SecurityOpt).filter(isLabel) : [];
   return {
     config: { ...config, User: config.User || user },
@@ -91,9 +90,7 @@ function addDefinitionDefaults(
   };
 }
 
-/**
- * Creates the rules for mounts. A path or volume that the given definition does not mount counts as a gained privilege.
- */
+/** Creates the rules for mounts: mounting another path or volume counts as a gained privilege. */
 const createMountRules = ({ hostConfig }: ContainerDefinition) => {
   const text = JSON.stringify([hostConfig.Binds, hostConfig.Mounts]);
   return {

@@ -23,16 +23,10 @@ const startDeadlineMs = 900_000;
 const exitCheckDelayMs = 1_000;
 /** Pause in ms between two port checks. Not shorter, because each check creates a helper container. */
 const portsPauseMs = 1_000;
-/**
- * Maximum number of attempts to start a data service. An attempt fails if another process replaces the container while
- * it is starting.
- */
+/** Maximum number of start attempts. An attempt fails if another process replaces the starting container. */
 const maxStartAttempts = 5;
 
-/**
- * Returns the exposed TCP ports on which a running container is listening. Empty if the container has a health check,
- * which is used instead.
- */
+/** Returns the exposed TCP ports with listeners. Empty if the container has a health check to use instead. */
 export async function findListeningPorts(
   dataContext: DataContext,
   container: Container,
@@ -48,8 +42,8 @@ export async function findListeningPorts(
 }
 
 /**
- * Returns the TCP ports on which processes in a container's network are listening. Empty if they cannot be read: a
- * container that is restarting, for example, has no network that a helper container can join.
+ * Returns the TCP ports with listeners in a container's network. Empty if unreadable, for example while the container
+ * is restarting.
  */
 const fetchListeningPorts = (dataContext: DataContext, networkOf: string): Promise<number[]> =>
   runHelperContainer(dataContext, {
@@ -61,8 +55,8 @@ const fetchListeningPorts = (dataContext: DataContext, networkOf: string): Promi
   }).catch((error) => requireUpdateError(error) && []);
 
 /**
- * Starts the data services that were running before they were first stopped, in start order, and waits until they are
- * as healthy as before. Recreates a removed container unless it has been replaced. A second call is harmless.
+ * Starts, in order, the data services that were originally running, and awaits their previous health. Recreates removed
+ * containers unless they were replaced. A second call is harmless.
  * @throws UpdateError containers-not-restored
  */
 export async function startDataServices(work: JournaledContext): Promise<void> {
@@ -121,10 +115,7 @@ async function startDataContainer(engine: Engine, id: string, name: string): Pro
   });
 }
 
-/**
- * Waits until the started containers are as healthy as before the stop: listening on the same ports, passing their
- * health check, or at least still running.
- */
+/** Waits until the containers are as healthy as before: listening, passing their health check, or at least running. */
 async function awaitStartedContainers(
   work: JournaledContext,
   service: string,
@@ -137,7 +128,7 @@ async function awaitStartedContainers(
     for (const { id, record } of well) await awaitPorts(work, dataContext, { id, name: record.name, ports });
     return;
   }
-  // Without ports or a health check, the only sign of a successful start is that the container keeps running.
+  // Without ports or a health check, the only sign of success is a container that keeps running.
   await sleepFor(exitCheckDelayMs, work.engine.aborted);
   const found = await work.engine.inspectContainers(well.map(({ id }) => id));
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
@@ -188,8 +179,7 @@ async function rebuildMissingContainer(work: JournaledContext, record: Container
     );
   log.warn(`${record.name} was removed in the meantime; recreating it`);
   await recreateMissingNetworks(work, record.service, blueprint);
-  // A snapshot from the journal of an earlier process must not grant more privileges on the host than the compose files
-  // do.
+  // A snapshot from an earlier process must not grant more host privileges than the files.
   if (journal.isInherited) {
     const { project, containerId: ownId } = journal.data;
     const known = { project, ownId, siblings: [], successors: new Map() };
@@ -198,10 +188,7 @@ async function rebuildMissingContainer(work: JournaledContext, record: Container
   return recreateContainer(work.engine, blueprint, new Map());
 }
 
-/**
- * Makes compose recreate a service's missing networks as the files define them. They are missing after `docker compose
- * down`, for example.
- */
+/** Makes compose recreate a service's missing networks, for example after `docker compose down`. */
 export async function recreateMissingNetworks(
   { engine, journal }: JournaledContext,
   service: string,
@@ -218,8 +205,7 @@ export async function recreateMissingNetworks(
   const before = await ids();
   const scale = new Map([[service, 1]]);
   await new Compose(engine, project).up(scale, { start: false, deadlineMs: startDeadlineMs });
-  // Compose creates not only the networks but also containers. The containers are removed, because the caller recreates
-  // the old container from its snapshot.
+  // Compose also creates containers. Remove them, because the caller restores the old container's snapshot.
   const created = (await ids()).filter((id) => !before.includes(id));
   await engine.removeContainers(created);
 }

@@ -13,9 +13,8 @@ import { stopContainers } from '../replace/stop-containers.ts';
 export type JournaledRestorePoint = NonNullable<JournalData['point']>;
 
 /**
- * Minimum grace period in seconds for a container with mounts, because killing a database leaves its data as after a
- * crash. A container without mounts has nothing to write and often ignores the stop signal, so its own grace period
- * applies.
+ * Minimum grace period in seconds for containers with mounts. Killing a database leaves its data as after a crash.
+ * Containers without mounts write nothing, and often ignore the stop signal.
  */
 const minGraceSeconds = 60;
 const killedExitCode = 137;
@@ -40,8 +39,8 @@ export async function listContainersInNamespaces(
 }
 
 /**
- * Returns the running containers to stop, in groups: the workers, the app, the containers in the namespaces of data
- * services, and then each data service in reverse start order.
+ * Returns groups of running containers: workers, app, containers in data services' namespaces, each data service. Data
+ * services are in reverse start order.
  */
 export async function listContainersInStopOrder(
   engine: Engine,
@@ -106,7 +105,7 @@ export const updatedAndSavedServicesOf = ({ changeover: rollout, point }: Journa
 ];
 
 /**
- * Writes changed fields of the restore point to the journal; does nothing if the run has no restore point.
+ * Writes changed fields of the restore point to the journal, if there is a restore point.
  * @throws UpdateError write-failed
  */
 export async function writeRestorePointState(

@@ -47,8 +47,8 @@ export function parseRunningDefinition(raw: Json, names: readonly string[]): Dri
 }
 
 /**
- * Removes the address from an endpoint in a swarm network, which is recognized by an ID that is not 64 hex digits. The
- * swarm manager chose the address, but the engine reports it as if it had been requested.
+ * Removes the address that a swarm manager chose, because the engine reports it as if requested. The ID of a swarm
+ * network is not 64 hex digits.
  */
 const removeSwarmAddress = (endpoint: Json): Json =>
   endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
@@ -65,9 +65,8 @@ export interface PlannedDefinitionSources {
 }
 
 /**
- * Computes the definition that the engine would create from the body of `POST /containers/create`, the image's
- * settings, and the engine's defaults. If a default is unknown, the running container's value is used, so that it does
- * not count as a difference.
+ * Computes the definition that results from a `POST /containers/create` body, image settings and engine defaults.
+ * Unknown defaults are taken from the running container, so that they show no difference.
  */
 export function buildPlannedDefinition(
   { name, body }: Pick<ContainerCreateRequest, 'name' | 'body'>,
@@ -80,8 +79,7 @@ export function buildPlannedDefinition(
   const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
   const endpoints = toObject(toObject(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
   const networks = Object.fromEntries([
-    // If a network is joined later or by network mode, the body contains only its name, so the running container's
-    // endpoint settings are used.
+    // For networks joined later or by network mode, the body contains only the name.
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
     ...Object.entries(endpoints),
   ]);
@@ -123,10 +121,7 @@ function mergeImageSettings(sent: Json, image: Json | null, running: Json): Json
   return merged;
 }
 
-/**
- * Adds the running container's host name if the network or UTS namespace is shared, because the container then has the
- * host name of the namespace's owner: the machine or another container.
- */
+/** In a shared network or UTS namespace, a container has the namespace owner's host name. */
 function addSharedHostname(config: Json, host: Json, running: DriftDefinition): Json {
   const isShared = [host, running.hostConfig].some(
     ({ NetworkMode, UTSMode }) =>
@@ -156,7 +151,7 @@ const privilegeKeys = {
 };
 
 /**
- * Returns the settings of a service in compose's model that grant privileges, in the engine's format.
+ * Returns the settings of a service that grant privileges, in the engine's format.
  * @param user - the image's user, used if the service sets no user
  */
 export function buildPrivilegeDefinition(

@@ -14,8 +14,8 @@ import {
 import { inlineConfigSection, type ServiceSettingPath, type VariableResolver } from './setting-texts.ts';
 
 /**
- * A running container's definition, and the definition it would have after being recreated. If the image is gone,
- * `next` contains only settings that grant privileges.
+ * A container's running definition, and its definition once recreated. Without the image, `next` contains only
+ * privileges.
  */
 interface ReplacedContainer {
   now: DriftDefinition;
@@ -36,28 +36,19 @@ export type DriftChange = { service: string } & (
   | { kind: 'difference'; difference: DefinitionDifference }
   | { kind: 'gain'; right: HostPrivilege }
   | { kind: 'image'; image: ImageMismatch }
-  /**
-   * Compose would start the service without this config or secret, because no file sets the environment variable that
-   * contains its value.
-   */
+  /** Compose would omit this config or secret, because no file sets its environment variable. */
   | { kind: 'unset'; of: 'configs' | 'secrets'; source: string; variable: string }
   | ({ kind: 'copy' } & EditedFileCopy)
 );
 
-/**
- * A change, and the texts in the files that determine the changed setting. The texts are empty if no file mentions the
- * setting.
- */
+/** A change, and the texts in the files that determine the setting; empty if none do. */
 export type ChangeWithSettingTexts = readonly [change: DriftChange, texts: readonly string[]];
 
 /** A container's image reference, and the reference in the files, which differs from it. */
 export interface ImageMismatch {
   running: string;
   inFiles: string;
-  /**
-   * Variable whose default determines the tag, because the variable is unset for the file that contains the tag. It may
-   * be set for another file, such as an included file.
-   */
+  /** Unset variable whose default determines the tag. Another file, such as an included file, may set the variable. */
   byDefault?: string | undefined;
 }
 
@@ -68,10 +59,7 @@ export interface EditedFileCopy {
   isNew: boolean;
 }
 
-/**
- * Returns the position in the files of the setting that would change. Null if its text does not affect how the change
- * is classified.
- */
+/** Returns the position of the changed setting in the files. Null if its text does not affect the classification. */
 export function settingPathOf(change: DriftChange): ServiceSettingPath | null {
   switch (change.kind) {
     case 'difference':

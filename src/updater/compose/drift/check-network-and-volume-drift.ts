@@ -5,9 +5,8 @@ import type { Log } from '../../run/log/run-log.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Warns about volumes, and rejects networks, that were edited in the files after their creation (docs/contract.md 4.7).
- * Compose would disconnect the containers from an edited network, even if only a dependency uses it, and would then
- * fail to remove the network if other containers still use it.
+ * Warns about edited volumes, and rejects edited networks (docs/contract.md 4.7). Compose would disconnect containers
+ * even from a network that only a dependency uses. Then it would fail to remove the network if other containers use it.
  * @throws UpdateError network-edited, even if drift is accepted
  */
 export function checkNetworkAndVolumeDrift(installation: Installation, log: Pick<Log, 'warn'>): void {
@@ -28,7 +27,7 @@ export function checkNetworkAndVolumeDrift(installation: Installation, log: Pick
       const keys = Object.keys(model.services[name]?.networks ?? {});
       return hasOn(network, own) || keys.some((key) => model.networks?.[key]?.name === network);
     });
-  // A network that compose reports by ID cannot be matched to its containers, so the update is always refused.
+  // If compose reports a network by ID, its containers are unknown, so the update is refused.
   const isId = (network: string) => /^[0-9a-f]{64}$/.test(network);
   const edited = [...removedNetworks]
     .filter((network) => isId(network) || hasOn(network, containers) || usersOf(network).length > 0)

@@ -7,22 +7,16 @@ export const removedContainerName = 'container:gone';
 
 /** Sources of the engine's default values for settings that a definition omits. */
 export interface EngineDefaults {
-  /**
-   * `HostConfig` of the updater's own container. It was created with few settings, so its other values are the engine's
-   * defaults.
-   */
+  /** `HostConfig` of the updater's own container. Most of its values are the engine's defaults. */
   ownHostConfig: Json;
-  /**
-   * Response of `GET /info`, with the default drivers and the limits that the kernel supports. Empty if the engine does
-   * not report them.
-   */
+  /** Response of `GET /info`: default drivers, and limits that the kernel supports. Empty if not reported. */
   engineInfo: Json;
   isPodman: boolean;
 }
 
 /**
- * For each limit in `HostConfig`, the field of `GET /info` that reports whether the kernel supports it; null if there
- * is no such field. The engine drops an unsupported limit with a warning.
+ * For each limit, the `GET /info` field that reports kernel support; null if none. The engine drops unsupported limits
+ * with a warning.
  */
 const limitSupportFields: Readonly<Record<string, string | null>> = {
   ...{ Memory: 'MemoryLimit', MemorySwap: 'SwapLimit', MemoryReservation: 'MemoryLimit' },
@@ -31,7 +25,7 @@ const limitSupportFields: Readonly<Record<string, string | null>> = {
   ...{ MemorySwappiness: null, CpuRealtimePeriod: null, CpuRealtimeRuntime: null, BlkioWeight: null },
 };
 
-/** Adds the engine's defaults to a `HostConfig`. If a default is unknown, the running container's value is used. */
+/** Adds the engine's defaults to a `HostConfig`. Unknown defaults are taken from the running container. */
 export function applyEngineDefaults(
   sent: Json,
   running: Json,
@@ -56,7 +50,7 @@ export function applyEngineDefaults(
     const isKnown = fact !== null && info[fact] === true;
     if (!isKnown && (isUnsetValue(running[key]) || running[key] === -1)) asItIs(key);
   }
-  // If a definition has no swap limit, the engine limits memory and swap together to twice the memory limit.
+  // Without a swap limit, the engine limits memory plus swap to twice the memory limit.
   if (isUnsetValue(sent.MemorySwap) && running.MemorySwap !== -1) {
     const isChosen = Number(running.MemorySwap ?? 0) === 2 * Number(running.Memory ?? 0);
     filled.MemorySwap = isChosen ? running.MemorySwap : 2 * Number(filled.Memory ?? 0);
@@ -73,8 +67,7 @@ export function applyEngineDefaults(
   ];
   filled.SecurityOpt = [...toList(sent.SecurityOpt), ...listEngineLabels(sent, running)];
 
-  // If the container that owns a shared namespace was removed, its service is unknown, so the references cannot be
-  // compared.
+  // If the owner of a namespace was removed, its service is unknown, so references cannot be compared.
   for (const key of namespaceModeKeys) {
     if (isSharedNamespace(sent[key]) && isGone(running[key])) asItIs(key);
   }
@@ -98,10 +91,7 @@ function findCommonLimits(some: readonly unknown[], others: readonly unknown[]):
   return (some as Json[]).filter((each) => known.has(text(each)));
 }
 
-/**
- * Returns the log configuration. For the engine's default driver, this includes the log options that the engine adds,
- * even if the definition specifies the driver.
- */
+/** Returns the log configuration. For its default driver, the engine adds options even if the driver is specified. */
 function buildLogConfig(
   sent: Json,
   running: Json,
@@ -118,7 +108,7 @@ function buildLogConfig(
   return { Type, Config: { ...Object.fromEntries(chosen), ...toObject(sent.Config) } };
 }
 
-/** Returns the SELinux labels that the engine itself sets on a container that is privileged or shares a namespace. */
+/** Returns the SELinux labels that the engine adds to privileged or namespace-sharing containers. */
 function listEngineLabels(sent: Json, running: Json): unknown[] {
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const hasMore = [sent, running].some(

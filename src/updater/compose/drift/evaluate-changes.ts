@@ -19,8 +19,8 @@ import {
 /** Advice for the user on how to prevent a loss. */
 type Remedy =
   /**
-   * Set variables in an env file. If `hasDefault` is true, the cause may instead be an edited default, not an unset
-   * variable. `line` is the exact line to add, if known.
+   * Set variables in an env file; `line` is the exact line, if known. If `hasDefault`, the cause may be an edited
+   * default instead.
    */
   | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
   | { kind: 'home' }
@@ -53,8 +53,8 @@ interface ChangeOrigin {
 }
 
 /**
- * Classifies the changes (docs/contract.md 4.2, 4.9). If the same place in the files causes several changes, a loss
- * takes precedence over a gained privilege, and a gained privilege over an edit that causes no loss.
+ * Classifies the changes (docs/contract.md 4.2, 4.9). If one place causes several changes, the most serious counts:
+ * loss, then gained privilege, then edit.
  */
 export function evaluateDriftChanges(
   changes: readonly ChangeWithSettingTexts[],
@@ -91,8 +91,7 @@ function evaluateChange(
   if (change.kind === 'image') return evaluateImageMismatch(service, { ...change.image, texts }, setTo);
   if (change.kind === 'gain') {
     const sentence = `${service}: ${change.right.name} would be granted`;
-    // Additional privileges require accepted drift, as losses do, because the operator may not be the author of the
-    // files.
+    // Additional privileges require accepted drift too, because the operator may not have written the files.
     return unset.length > 0
       ? createUnsetVariableLoss(unset, service, sentence, texts)
       : { service, isLoss: true, sentence, remedy: { kind: 'rights' } };
@@ -106,7 +105,7 @@ function evaluateChange(
 }
 
 /**
- * Creates the finding for a setting that would be lost because its variables were set only in a shell, not in a file.
+ * Creates the loss of a setting whose variables were set only in a shell.
  * @param texts - the texts in the files that determine the setting
  */
 const createUnsetVariableLoss = (
@@ -147,10 +146,7 @@ export function evaluateDefinitionDifference(
 /** Sections in which removing or changing an existing item is a loss. */
 const protectedSections = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
 
-/**
- * Whether recreating the container would remove or empty an environment variable, or remove or change an item in one of
- * the protected sections.
- */
+/** Whether recreation would remove or empty an environment variable, or change or remove a protected item. */
 function isLossOfSetting({ section, running, planned }: DefinitionDifference): boolean {
   if (running === null) return false;
   if (section === 'environment') return running !== '""' && (planned === null || planned === '""');
@@ -265,9 +261,8 @@ export function formatDriftAdvice(remedies: readonly Remedy[], envFile: string):
 }
 
 /**
- * Classifies a running image that differs from the image in the files. Returns a loss if the reference in the files
- * contains a variable that no file sets, because only the shell that started the container can have set it. Otherwise,
- * returns null.
+ * Classifies a running image that differs from the files. Returns a loss if only a shell set the reference's variable;
+ * otherwise null.
  */
 export function evaluateImageMismatch(
   service: string,
@@ -290,9 +285,8 @@ export function evaluateImageMismatch(
 }
 
 /**
- * Whether the files specify a newer release than the running image. If so, the user may have edited the default, and
- * `up` would apply this edit. For a floating tag or an older release, `up` would install an image that the user did not
- * request.
+ * Whether the files specify a newer release. If so, the user may have edited a default. For a floating tag or an older
+ * release, `up` would install an unrequested image.
  */
 function isNewerInFiles(inFiles: string, running: string): boolean {
   const [then, now] = [inFiles, running].map((text) => parsePinTag(parseImageReference(text)?.tag ?? ''));
@@ -301,10 +295,7 @@ function isNewerInFiles(inFiles: string, running: string): boolean {
   );
 }
 
-/**
- * Returns the env file line, such as `TAG=v1.0.0`, that makes the files specify the running image. Empty if no value of
- * the variable does.
- */
+/** Returns the env file line that specifies the running image, such as `TAG=v1.0.0`. Empty if no value does. */
 function findVariableLines(
   variable: string,
   running: string,

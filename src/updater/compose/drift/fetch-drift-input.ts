@@ -1,6 +1,6 @@
 import { findNamespaceContainer, namespaceModeKeys } from '../../../engine/objects/container.ts';
-// Collects facts for drift detection from the engine, the files and compose: those that the dry run of `up`
-// (`dry-run.ts`) does not provide. `evaluate-changes.ts` evaluates them.
+// Collects the facts for drift detection that the dry run (`dry-run.ts`) does not provide. `evaluate-changes.ts`
+// evaluates them.
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -71,8 +71,7 @@ export async function fetchDriftInput(
     planned?.body ?? {},
     ...raw,
   ]);
-  // With API versions before 1.44, compose creates the container with its first network, and connects it to the others
-  // afterwards.
+  // Before API 1.44, compose creates a container with one network, and connects the others afterwards.
   const own = Object.keys(model.services[name]?.networks ?? {});
   const moreNetworks =
     planned === undefined || canCreateWithAllNetworks(planned.apiVersion)
@@ -83,8 +82,7 @@ export async function fetchDriftInput(
     if (planned === undefined)
       return { now, next: buildPrivilegeDefinition(model, name, String(now.config.User)) };
     const used = imagesInUse.get(String(each.Image));
-    // For a multi-platform image, the engine returns only the configuration for its own platform, so a container with a
-    // different platform has no known configuration.
+    // For a multi-platform image, the engine returns only its own platform's configuration.
     const runs = toContainer(each).platform;
     const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
     return {
@@ -97,8 +95,8 @@ export async function fetchDriftInput(
 }
 
 /**
- * Fetches facts that affect privileges but are not in the definitions. One example is the options of an existing
- * volume, which stay the same even if the model specifies different options.
+ * Fetches facts about privileges that the definitions lack. For example, an existing volume keeps its options, whatever
+ * the model specifies.
  * @throws UpdateError engine-unavailable
  */
 export async function fetchPrivilegeContext(
@@ -124,10 +122,7 @@ export async function fetchPrivilegeContext(
   };
 }
 
-/**
- * Resolves the symbolic links in a path that need not exist. Null if a link points to a path that does not exist in
- * this container.
- */
+/** Resolves symbolic links, even if the path does not exist. Null if a link's target is missing here. */
 function realPath(here: string | null): string | null {
   if (here === null) return null;
   let there = here;
@@ -140,8 +135,8 @@ function realPath(here: string | null): string | null {
 }
 
 /**
- * Returns the image references of a service's containers that differ from the reference in the files. An image ID
- * counts as equal if the reference in the files points to that image.
+ * Returns the image references of a service's containers that differ from the files. An ID of the same image counts as
+ * equal.
  * @throws UpdateError engine-unavailable
  */
 async function findOtherImages(
@@ -160,8 +155,8 @@ async function findOtherImages(
 }
 
 /**
- * Finds the configs and secrets whose copy in the container is missing or differs. Configs and secrets that were
- * removed from the files are not found, because a container does not record which of its files are copies.
+ * Finds configs and secrets whose copy in the container is missing or differs. Entries removed from the files are not
+ * found, because containers do not record copies.
  */
 async function findEditedCopies(
   engine: Engine,
@@ -189,9 +184,8 @@ async function findEditedCopies(
 }
 
 /**
- * Replaces the IDs of containers whose namespaces or volumes are used with readable names: `service:db` for a container
- * of the project, `container:other` for a container outside the project, and `container:gone` for a container that no
- * longer exists.
+ * Replaces the IDs of containers whose namespaces or volumes are used. Names: `service:db`, `container:other` if
+ * outside the project, `container:gone` if removed.
  * @throws UpdateError engine-unavailable
  */
 async function nameSharedContainers(
@@ -231,8 +225,8 @@ async function nameSharedContainers(
 }
 
 /**
- * Returns, for each position, the texts in the files that determine its value, with unresolved variables. Compose runs
- * only if a position is not null, which is rare.
+ * Returns the texts that determine each position's value, with unresolved variables. Compose runs only if a position is
+ * not null, which is rare.
  * @throws UpdateError if an env file of a service cannot be read
  */
 export async function readServiceSettingTexts(
@@ -246,8 +240,8 @@ export async function readServiceSettingTexts(
     places.map(async ({ service, place: location }) => {
       if (location === null) return [];
       const { section, item } = location;
-      // Compose cannot print some keys, such as `ulimits`, with unresolved variables. In that case, every line that
-      // contains the item is used, or all lines if none contains it.
+      // Compose cannot print some keys, such as `ulimits`, unresolved. Use the lines that contain the item, or else all
+      // lines.
       if (written === null) {
         const about = lines.filter(
           (line) => section !== inlineConfigSection && line.includes(item || section),
@@ -263,8 +257,8 @@ export async function readServiceSettingTexts(
 }
 
 /**
- * Returns the text that an env file assigns to a variable; empty if it assigns none. For a line with only the
- * variable's name, which passes on the value from the shell, the text is a reference such as `${TAG}`.
+ * Returns the text that an env file assigns to a variable; empty if none. A bare name passes on the shell's value, and
+ * becomes `${TAG}`, for example.
  */
 function findAssignedText(file: TextFile, key: string): string[] {
   const { assignments, byKey } = getParsedEnvFile(file);

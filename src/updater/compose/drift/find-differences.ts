@@ -16,8 +16,8 @@ export interface DriftDefinition extends ContainerDefinition {
 }
 
 /**
- * Values of a section of the compose file, keyed by item (`''` if the section has a single value). Empty values (false,
- * 0, an empty list) count as missing. Equivalent notations of a setting have the same value.
+ * Values of a section, keyed by item; `''` if the section has one value. Empty values, such as false, 0 or `[]`, count
+ * as missing. Equivalent notations have the same value.
  */
 type Items = Readonly<Record<string, unknown>>;
 type Sections = Readonly<Record<string, (definition: DriftDefinition) => Items>>;
@@ -182,10 +182,7 @@ const sections: Sections = {
 
 const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
 
-/**
- * Groups entries in the older syntax `host:ip` and the newer syntax `host=ip` by host. A host may have several
- * addresses.
- */
+/** Groups `host:ip` (older syntax) and `host=ip` entries by host. A host may have several addresses. */
 function hosts(entries: readonly string[]): Items {
   const byName = Map.groupBy(entries, (entry) => entry.split(/[:=]/)[0] ?? '');
   return byKey([...byName], ([name, same]) => [
@@ -218,8 +215,8 @@ function endpoints(
 }
 
 /**
- * Removes the replica number from the name of a container or link. Compose also requests links that have this number
- * and are not in the files.
+ * Removes the replica number from the name of a container or link. Compose also requests numbered links that the files
+ * do not contain.
  */
 export const removeContainerNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
 
@@ -237,7 +234,8 @@ export interface DefinitionMount {
 const anonymousVolumePattern = /^[0-9a-f]{64}$/;
 
 /**
- * Returns the mounts in a `HostConfig`. Named volumes are in `Binds` or in `Mounts`, depending on the compose version.
+ * Returns the mounts in a `HostConfig`. The compose version determines whether named volumes are in `Binds` or
+ * `Mounts`.
  */
 export function definitionMountsOf(
   host: Json,
@@ -273,8 +271,7 @@ export function definitionMountsOf(
 
 const toDefinitionMount = (type: string, source: string, readOnly: boolean): DefinitionMount => ({
   type,
-  // The source of a mounted image is ignored, because an image contains no data, and because compose before 5.5 sends
-  // the image's ID instead of its name.
+  // Ignore a mounted image's source. Images contain no data, and compose before 5.5 sends IDs.
   source:
     type === 'image' || (type === 'volume' && anonymousVolumePattern.test(source))
       ? ''

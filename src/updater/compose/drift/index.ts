@@ -1,17 +1,17 @@
-// Drift: the files have changed since the containers were created, because they were edited without an `up`, or because
-// a shell set variables that no file sets. The update would then replace a working container with an untested one.
+// Drift: the files have changed since the containers were created. They were edited without an `up`, or a shell set
+// variables that no file sets. The update would then replace a working container with an untested one.
 //
-// For each container that the update would replace, the definition that the engine reports is compared with the
-// definition that compose would request for the current files, completed with the defaults of the image and the engine.
+// For each container to be replaced, two definitions are compared: the one that the engine reports, and the one that
+// compose would request for the current files. Defaults of the image and the engine complete the second definition.
 // To obtain the request, compose runs `up` against a recorder (inspect/dry-run.ts), which creates nothing.
 //
-// Both definitions are converted to the same format (find-differences.ts), and their differences are classified
+// Both definitions are converted to one format (find-differences.ts). Then their differences are classified
 // (changes.ts, evaluate-changes.ts; docs/contract.md 4.2, 4.9). Losses and additional privileges on the host are
-// refused unless drift is accepted; all other differences are warnings. The texts in the files (setting-texts.ts) show
+// refused unless drift is accepted. All other differences are warnings. The texts in the files (setting-texts.ts) show
 // which variables only a shell can have set.
 //
-// The recorded requests also show which networks and volumes were edited (docs/contract.md 4.7). This matters because
-// compose would remove an edited network.
+// The requests also show which networks and volumes were edited (docs/contract.md 4.7). Compose would remove an
+// edited network.
 //
 // Not checked: containers that are not updated, and changes made by programs inside containers.
 
@@ -43,8 +43,8 @@ import { requireProviderVariables } from './require-provider-variables.ts';
 import type { VariableResolver } from './setting-texts.ts';
 
 /**
- * Compares the running containers with those that `up` would create. Losses and additional privileges on the host are
- * refused unless drift is accepted; all other changes are warnings.
+ * Compares the running containers with those that `up` would create. Refuses losses and additional host privileges
+ * unless drift is accepted. Other changes are warnings.
  * @param ownId - ID of the updater's own container
  * @param planned - image references that the update installs, keyed by service
  * @throws UpdateError network-edited, drift
@@ -110,7 +110,7 @@ function reportFindings(
 }
 
 /**
- * Returns a sentence for each service that gains privileges from the new files of a generated installation.
+ * Returns a sentence for each service that gains privileges from a generated installation's new files.
  * @throws UpdateError engine-unavailable
  */
 export async function describePrivilegeGains(

@@ -7,9 +7,9 @@ import type { InstalledService } from '../inspect/installation.ts';
 import type { ChangeWithSettingTexts } from './changes.ts';
 
 /**
- * Rejects an update that would lose variables set by provider services (`provider:`). Provider programs are on the
- * host, and compose does not run them with `--no-deps`. Variables that certainly come from a provider are required even
- * if drift is accepted.
+ * Rejects an update that would lose variables set by provider services (`provider:`). With `--no-deps`, compose does
+ * not run provider programs on the host. Variables that certainly come from a provider are required even if drift is
+ * accepted.
  * @param planned - the image references that the update installs, keyed by service
  * @throws UpdateError drift
  */
@@ -25,8 +25,7 @@ export function requireProviderVariables(
     const providers = needed.filter((name) => model.services[name]?.provider !== undefined);
     const hasPrefix = providers.some((name) => item.startsWith(`${name.toUpperCase()}_`));
     const isProvided = hasPrefix && next === null;
-    // Even a variable without the provider's prefix may come from the provider, because a provider can set any
-    // variable, including variables that the files set.
+    // A provider can set any variable, even without its prefix or if the files set it.
     const mayBe = !accepted && (hasPrefix || (next === null && texts.length === 0));
     if (running === null || providers.length === 0 || !(isProvided || mayBe)) return [];
     const by = `${change.service}: provider ${joinWithAnd(providers)} ${isProvided ? 'sets' : 'may set'}`;

@@ -10,7 +10,7 @@ export interface ServiceSettingPath {
   item: string;
 }
 
-/** Section for the contents of configs. Its items are the configs' names at the top level of the file. */
+/** Section for the contents of configs, keyed by their names at the top level. */
 export const inlineConfigSection = 'content of configs';
 
 /** Compose file keys that contain a section's settings, for sections that are not named after their key. */
@@ -47,10 +47,7 @@ export function findServiceSettingTexts(
 const getServiceSection = (written: unknown, service: string): Json =>
   toObject(toObject(toObject(written).services)[service]);
 
-/**
- * Returns the texts of the volume mounted at the target, or of all volumes if it is unclear which volume is mounted,
- * for example because its name contains a variable.
- */
+/** Returns the texts of the volume at the target. If variables make the volume unclear, returns all volumes' texts. */
 function listVolumeTexts(whole: Json, own: Json, target: string): string[] {
   const volumes = toObject(whole.volumes);
   const mounts = toList(own.volumes)
@@ -86,7 +83,7 @@ export const envFilePathsOf = (written: unknown, service: string): string[] =>
 type BareKeyFormatter = (key: string) => string;
 
 /**
- * Returns the texts of an item, or of the whole section if it does not contain the item.
+ * Returns the texts of an item; those of the whole section if the item is missing.
  * @param bare - returns the text for a key without a value
  */
 function textsOfItem(section: unknown, item: string, bare: BareKeyFormatter): string[] {
@@ -95,8 +92,8 @@ function textsOfItem(section: unknown, item: string, bare: BareKeyFormatter): st
 }
 
 /**
- * Finds an item in a map, a list of `KEY=value` or `host:ip` entries, or a list of maps. In a list of maps, the item is
- * one of a map's values, and the whole map is returned.
+ * Finds an item in a map, or in a list of `KEY=value`, `host:ip` or maps. In a list of maps, the item is a value, and
+ * its whole map is returned.
  */
 function findItem(section: unknown, item: string, bare: BareKeyFormatter): unknown {
   if (!Array.isArray(section)) {
@@ -112,10 +109,7 @@ function findItem(section: unknown, item: string, bare: BareKeyFormatter): unkno
   return found.length > 0 ? found : undefined;
 }
 
-/**
- * Returns the text for an environment variable without a value: compose uses the variable of the same name from the
- * files or the shell.
- */
+/** Compose passes through a variable without a value from the files or the shell. */
 const formatPassedThrough = (key: string): string => `\${${key}}`;
 
 function listTexts(value: unknown): string[] {
@@ -127,8 +121,8 @@ function listTexts(value: unknown): string[] {
 export type VariableResolver = (name: string) => string | null;
 
 /**
- * Resolves a text as compose does, and lists the variables in the text that no file sets, including optional ones. The
- * resolved text is null if compose would reject the text.
+ * Resolves a text as compose does; null if compose would reject the text. Lists the variables that no file sets,
+ * including optional ones.
  */
 export function resolveSettingText(
   text: string,
@@ -141,8 +135,7 @@ export function resolveSettingText(
     if (value === null) unset.add(name);
     return value === null ? null : plain(value);
   };
-  // Required variables are made optional, because an unset required variable would stop the interpolation before the
-  // following variables are found.
+  // Make required variables optional: an unset one would end the interpolation before the next variables.
   const template = plain(text.replace(/(\$\{\w+:?)\?/g, '$1-'));
   try {
     return { resolved: interpolate(template, lookup, '').text, unset: [...unset] };

@@ -16,10 +16,7 @@ import type { ReplacementContext } from '../replace/replacement.ts';
 import { completeRestorePointHashes } from '../rollback/restore-data.ts';
 import { removeOldImages } from './remove-old-images.ts';
 
-/**
- * Completes the restore point, removes older restore points and old images, and logs the remaining manual steps and the
- * outcome.
- */
+/** Completes the restore point, cleans up, and logs the manual steps and the outcome. */
 export async function finishUpdatedRun(
   replacement: ReplacementContext,
   freeing: Promise<UnusedOldImages | null>,
@@ -40,8 +37,7 @@ export async function finishUpdatedRun(
   log.enterPhase('done');
   const { dumpFirst = [] } = words;
   for (const warning of dumpFirst) log.warn(warning);
-  // Without `--no-deps`, compose would also recreate the dependencies of the service, even a database that must be
-  // dumped first.
+  // Without `--no-deps`, compose would also recreate dependencies, even a database that needs a dump first.
   const up = (names: readonly string[]) =>
     formatUpCommand(project, dumpFirst.length > 0 ? ['--no-deps', ...names] : names);
   for (const name of words.alsoMoved) {
@@ -80,10 +76,7 @@ export async function finishUpdatedRun(
   return logUpdatedOutcome(replacement, { from, to, images }, { reached, next: `; ${next}` });
 }
 
-/**
- * Waits until the hashes of the restore point have been computed, because a rollback cannot use a restore point without
- * hashes.
- */
+/** Waits for the restore point's hashes: without them, a rollback cannot use the restore point. */
 async function completeHashes(work: ReplacementContext, record: RestorePointRecord | null): Promise<void> {
   try {
     const hashed: Promise<unknown> = record
@@ -112,10 +105,7 @@ export interface UnusedOldImages {
   size: number;
 }
 
-/**
- * Returns the old images of updated services that no container uses any longer, the app's image first. Null if there
- * are none.
- */
+/** Returns the old images of updated services that no container uses, the app's first; null if none. */
 export async function findUnusedOldImages(engine: Engine, rollout: Rollout): Promise<UnusedOldImages | null> {
   const records = rollout.moved.flatMap(({ name }) => serviceContainerRecordsOf(rollout, name));
   const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));

@@ -10,13 +10,12 @@ import type { ReplacementContext } from '../replace/replacement.ts';
 type RemovalContext = Pick<ReplacementContext, 'engine' | 'log' | 'changeover'>;
 
 /**
- * Removes unused images from the repositories of the updated services (docs/contract.md 2.28). A failure does not
- * change the outcome of the run.
+ * Removes unused images from the updated services' repositories (docs/contract.md 2.28). A failure does not change the
+ * outcome.
  */
 export async function removeOldImages({ engine, log, changeover: rollout }: RemovalContext): Promise<void> {
   try {
-    // Only images in the updated services' repositories are listed, because the engine calculates the size of each
-    // listed image, which is slow if there are many.
+    // List only images in these repositories: the engine calculates each listed image's size, which is slow.
     const reference = [...ownRepositories(rollout)].flatMap((name) => [`${name}:*`, `${name}@*`]);
     const [containers, ...images] = await Promise.all([
       engine.listContainers({}),
@@ -25,7 +24,7 @@ export async function removeOldImages({ engine, log, changeover: rollout }: Remo
     ]);
     const used = new Set(containers.map(({ imageId }) => imageId));
     for (const { references, bytes } of findUnusedRepositoryImages(images.flat(), used, rollout)) {
-      // Without force, the engine refuses to remove an image that a container has started to use in the meantime.
+      // Without force, the engine keeps an image that a container has just started to use.
       const removed: unknown[] = [];
       for (const reference of references)
         removed.push(await engine.removeImage(reference).catch(tolerateErrors(...rejectionCodes)));
@@ -38,8 +37,8 @@ export async function removeOldImages({ engine, log, changeover: rollout }: Remo
 }
 
 /**
- * Returns the unused images in the repositories of the updated services, each with the references to remove. An image
- * without references is included if the update has replaced it.
+ * Returns the unused images in the repositories, each with the references to remove. An image without references is
+ * included if the update replaced it.
  * @param used - the ids of images that containers use
  */
 export function findUnusedRepositoryImages(
@@ -52,8 +51,7 @@ export function findUnusedRepositoryImages(
   return images.flatMap(({ id, tags, digests, size: bytes }) => {
     const isHeld = tags.some((tag) => tag.startsWith(retainedTagPrefix));
     if (used.has(id) || isHeld || moved.some(({ image }) => image?.id === id)) return [];
-    // Digests are listed only if the image has no tags in these repositories, because the engine removes the digests
-    // with the last tag of their repository.
+    // If an image has tags, its digests need no removal: the engine removes them with the last tag.
     const named = [tags, digests].map((each) => each.filter((reference) => own.has(repositoryOf(reference))));
     const references = named.find(({ length }) => length > 0);
     if (references) return [{ references, bytes }];

@@ -19,8 +19,8 @@ import { PodmanHealthCheckRunner } from './podman-health-check-runner.ts';
 const logLines = 50;
 
 /**
- * Waits until the containers are healthy. A container without a health check counts as healthy after 5 s without a
- * restart, or after 15 s if it belongs to the service `app`.
+ * Waits until the containers are healthy. Without a health check, a container needs 5 s without a restart, or 15 s if
+ * its service is `app`.
  * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
 export async function awaitHealthyContainers(
@@ -64,8 +64,7 @@ export async function awaitHealthyServices(
     const services = await look();
     const now = performance.now();
     const containers = services.flatMap((service) => service.containers);
-    // The environment of a new container may contain a new password, which must be masked before the container's log is
-    // printed.
+    // Mask new passwords from the containers' environment before their logs are printed.
     log.addMaskRules(() => createContainerMaskRules(containers));
     const verdict = watch.evaluate(services.map(shown), now);
     if (verdict.kind === 'waiting') {
@@ -86,7 +85,7 @@ export async function awaitHealthyServices(
     if (doubt) log.warn(`${service} could not be verified, because its health check ${doubt}`);
   return verdict.reports;
 
-  /** Masks the output of health checks before it is shortened, because a truncated password would not be recognized. */
+  /** Masks health check output before it is shortened: a truncated password would not be recognized. */
   function shown({ containers, ...service }: WatchedService): WatchedService {
     return {
       ...service,

@@ -3,17 +3,14 @@ import { formatHealthCheckOutput } from '../../../engine/objects/health-check.ts
 import { formatCount, formatSeconds } from '../../run/log/format-values.ts';
 
 /**
- * Time in ms without a restart after which a container without a health check counts as healthy. The app gets more
- * time, because it may take longer to discover that it cannot run.
+ * Time in ms without a restart that counts as healthy, if there is no health check. The app gets longer, because it may
+ * fail later.
  */
 const steadyMs = 5_000;
 const appSteadyMs = 15_000;
-/** Additional time in ms for the engine to report a health check that has taken the maximum time. */
+/** Extra time in ms for the engine to report a check that took its maximum time. */
 const checkGraceMs = 10_000;
-/**
- * Maximum time in ms to wait for a health check. The image defines the check, which could otherwise block updates for
- * days.
- */
+/** Maximum wait in ms for an image's health check, which could block updates for days. */
 const longestCheckMs = 3_600_000;
 /** Number of restarts after which a container that is down counts as crashing. */
 const maxRestarts = 5;
@@ -33,7 +30,7 @@ export interface HealthRules {
   /** Service that must run longer than other services to count as healthy. */
   app: string;
   timeoutMs: number;
-  /** Time in ms for which containers may be missing, because another command may be about to create them. */
+  /** Time in ms for which containers may be missing: another command may create them. */
   missingToleranceMs: number;
   /** Starts that were observed before the watch began. */
   starts?: ContainerStartTimes;
@@ -41,17 +38,11 @@ export interface HealthRules {
   failedBefore?: (container: Container) => boolean;
 }
 
-/**
- * How a service became healthy, for the log: `healthy after 1.9 s`, `up for 15 s without a restart`, or `healthy` if
- * its start was not observed.
- */
+/** Log text: `healthy after 1.9 s`, `up for 15 s without a restart`, or `healthy` if the start was not observed. */
 export interface HealthReport {
   service: string;
   summary: string;
-  /**
-   * Why the service's health check does not show whether the service is healthy; null if the check passed, or if there
-   * is none.
-   */
+  /** Why the health check is inconclusive; null if it passed or does not exist. */
   doubt: string | null;
 }
 
@@ -59,7 +50,7 @@ type HealthVerdict =
   | { kind: 'well'; reports: HealthReport[] }
   /** `dueMs` is the time in ms after which the result may change without an event. */
   | { kind: 'waiting'; sentence: string; dueMs: number }
-  /** A container has exited permanently or was removed, or the timeout has expired. The logs of `worst` show why. */
+  /** A container exited permanently or was removed, or time ran out. The logs of `worst` show why. */
   | { kind: 'unwell'; sentence: string; worst: readonly Container[] };
 
 /** Evaluates the health of containers from repeated inspections. */
@@ -70,10 +61,7 @@ export class HealthEvaluator {
   #isFirstLook = true;
   readonly #steady = new Map<string, { startedAt: string; since: number }>();
   readonly #wellAt = new Map<string, { afterMs: number | null; healthy: boolean }>();
-  /**
-   * Last observed exit codes, keyed by container id. The engine reports no exit code while a container is running
-   * between two crashes.
-   */
+  /** Last exit codes, keyed by container id. While a container runs between two crashes, the engine reports none. */
   readonly #lastCode = new Map<string, number>();
   #completeAt: number;
 
@@ -138,8 +126,7 @@ export class HealthEvaluator {
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
     const latest = Math.max(base, ...limits);
-    // The message contains the remaining time, not a total limit: after a restart, the health check gets its full time
-    // again.
+    // Show the remaining time, because a restart gives the health check its full time again.
     const limit = latest > base ? `, up to ${formatSeconds(latest - now)} more` : '';
     const sentence = `waiting (${waited} so far${limit}): ${names.join(', ')}`;
     return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
@@ -151,8 +138,8 @@ export class HealthEvaluator {
   }
 
   /**
-   * Returns the time by which a container must be healthy. While its health is still `starting`, the health check has
-   * no result yet, so this time is extended (docs/contract.md 2.13).
+   * Returns the deadline for becoming healthy. While the health is `starting`, the deadline is extended
+   * (docs/contract.md 2.13).
    */
   #limitOf(container: Container): number {
     const { id, status, health, healthCheck, restartCount } = container;
@@ -165,10 +152,7 @@ export class HealthEvaluator {
     return this.#showsNothing(container) === null ? base : Math.max(base, seen + appSteadyMs);
   }
 
-  /**
-   * Returns why the health check does not show whether the container is healthy; null if the check passed or failed, or
-   * if there is none.
-   */
+  /** Returns why the health check is inconclusive; null if it passed, failed or does not exist. */
   #doubt(container: Container, now: number): string | null {
     const { health, healthCheck, restartCount } = container;
     const isOverdue = restartCount < maxRestarts && now > this.#limitOf(container);
@@ -192,8 +176,7 @@ export class HealthEvaluator {
     if (isDown(container)) this.#lastCode.set(id, exitCode);
     if (why !== null) this.#wellAt.delete(id);
     else if (!this.#wellAt.has(id)) {
-      // If the start was not observed, the time is measured from the first inspection at which the container was
-      // running.
+      // If the start was not observed, measure from the first inspection of the running container.
       const steadySince = health === 'healthy' ? undefined : this.#steady.get(id)?.since;
       const since = this.#starts.observedStartOf(container) ?? steadySince;
       const afterMs = since === undefined ? null : now - since;
@@ -214,7 +197,7 @@ export class HealthEvaluator {
     return known?.startedAt === startedAt && now - since >= steady ? null : 'has just started';
   }
 
-  /** Describes restarts, because between two crashes a container may look as if it were starting for the first time. */
+  /** Mentions restarts, because between crashes a container may seem to start for the first time. */
   #restarts(container: Container): string {
     if (container.restartCount === 0) return '';
     const code = isDown(container) ? undefined : this.#lastCode.get(container.id);
@@ -260,14 +243,11 @@ const isCrashing = (container: Container): boolean =>
   isDown(container) && container.restartCount >= maxRestarts;
 
 /**
- * Observed start times of containers, from `performance.now()`. The engine's times are not used, because they depend on
- * the machine's clock, which may be set at any moment.
+ * Observed start times of containers, from `performance.now()`. The engine's times are unsuitable, because the
+ * machine's clock can be set.
  */
 export class ContainerStartTimes {
-  /**
-   * When each start was first observed, keyed by the result of `startOf`; null if the container was already running at
-   * the first inspection.
-   */
+  /** Observation times, keyed by the result of `startOf`; null if running at the first inspection. */
   readonly #starts = new Map<string, number | null>();
 
   /**
@@ -281,7 +261,7 @@ export class ContainerStartTimes {
     }
   }
 
-  /** Returns the time at which the latest start of the container was observed; null if it was not observed. */
+  /** Returns when the container's latest start was observed; null if it was not observed. */
   observedStartOf(container: Container): number | null {
     return this.#starts.get(startOf(container)) ?? null;
   }

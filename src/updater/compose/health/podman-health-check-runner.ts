@@ -3,13 +3,10 @@ import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-erro
 import type { Container } from '../../../engine/objects/container.ts';
 import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 
-/** Time in ms after the start of a container within which systemd, if the host has it, runs the first check. */
+/** Time in ms after a container's start in which systemd, if any, runs the first check. */
 const firstMs = 10_000;
 
-/**
- * Newest health check of a container. `since` is the time, from `performance.now()`, at which the check was first
- * observed.
- */
+/** Newest health check of a container. `since`: when the check was first observed, from `performance.now()`. */
 interface ObservedCheck {
   check: string;
   since: number;
@@ -17,8 +14,8 @@ interface ObservedCheck {
 }
 
 /**
- * Runs the health checks that Podman leaves to systemd. Without systemd, even a healthy container would stay `starting`
- * forever, so Podman is asked to run each check at the interval in its definition.
+ * Runs the health checks that Podman leaves to systemd, at their defined intervals. Without systemd, a healthy
+ * container would stay `starting` forever.
  */
 export class PodmanHealthCheckRunner {
   readonly #engine: Engine;
@@ -48,10 +45,7 @@ export class PodmanHealthCheckRunner {
     this.#seen.set(id, { check, since: performance.now(), isOurs: true });
   }
 
-  /**
-   * Returns null if the container is not running. `check` is the end time of the newest check, and empty before the
-   * first check.
-   */
+  /** Returns null if the container is not running. `check`: end of the newest check; empty if none. */
   async #look(id: string): Promise<{ check: string; intervalMs: number } | null> {
     const [raw] = await this.#engine.inspectRaw([id]);
     const state = toObject(raw?.State);

@@ -11,7 +11,7 @@ import type { ProjectLocation } from './find-project/labeled-project.ts';
 const workerRole = 'worker';
 
 /**
- * Adds the settings from the compose directory's settings file, and the project's workers, to the options.
+ * Adds to the options: the settings file in the compose directory, and the project's workers.
  * @throws UpdateError settings-invalid, engine-unavailable
  */
 export async function addProjectOptions(
@@ -24,7 +24,7 @@ export async function addProjectOptions(
 }
 
 /**
- * Adds the services whose containers are labeled as workers, unless the operator specifies services (docs/contract.md
+ * Adds services whose containers are labeled as workers, unless the operator specifies services (docs/contract.md
  * 2.22). The compose files usually have the same labels, but are read only later.
  * @throws UpdateError engine-unavailable
  */
@@ -40,15 +40,12 @@ export async function addLabeledWorkers(context: RunContext, project: string): P
   const listed = await engine.listContainers({ label });
   const containers = await engine.inspectContainers(listed.map(({ id }) => id));
   const images = await engine.inspectImages(containers.map(({ imageId }) => imageId));
-  // A container is skipped if its image has the worker label: the app may use the same image and inherit the label.
+  // A worker label from the image does not count, because the app may use that image.
   const own = containers.filter((_, at) => images[at]?.labels[roleLabel] !== workerRole);
   return { ...context, options: { ...options, workers: workersOr(own.map(serviceOf), options) } };
 }
 
-/**
- * Returns the workers labeled in compose's model. For a worker that is not in the model, the labels of its containers
- * are used.
- */
+/** Returns the workers labeled in compose's model. For workers missing in the model, the containers' labels count. */
 export function workersOf({ services }: ComposeModel, options: UpdateOptions): readonly string[] {
   if (options.servicesNamed) return options.workers;
   const roleLabel = roleLabelOf(options.product);

@@ -17,7 +17,7 @@ type Found = Pick<FoundInstance, 'paths' | 'location' | 'specifiedContainer'>;
 export const lastRunningContainerOf = (containers: readonly Container[]): Container | undefined =>
   containers.findLast(isUp) ?? containers.at(-1);
 
-/** Creates the error for an app without containers. The error lists the services that can be specified instead. */
+/** Creates the error for an app without containers, with the services that can be specified instead. */
 export async function createMissingAppError(
   context: Context,
   found: Found,
@@ -42,8 +42,8 @@ export async function createMissingAppError(
 }
 
 /**
- * Returns the services of a running project that can be updated together. Empty if the app only has to be started.
- * Changes only this container's own file system.
+ * Returns a running project's services that can be updated together. Empty if the app only needs starting. Changes
+ * nothing outside this container.
  */
 async function choicesIn(
   { engine, log, options: { app } }: Context,

@@ -16,9 +16,8 @@ import {
 import type { ContainerCreateRequest, DryRunResult, InstalledService } from './installation.ts';
 
 /**
- * Determines what `up` would do with these services if their images stayed the same. Compose rejects a project if it
- * cannot inspect an image, so a missing image is replaced with another local image. A service is skipped if there is no
- * local image.
+ * Determines what `up` would do if the images stayed as they are. A missing image is replaced with a local one, because
+ * compose must inspect it. Without any local image, a service is skipped.
  * @throws UpdateError compose-invalid
  */
 export async function dryRunComposeUp(
@@ -49,23 +48,23 @@ export async function dryRunComposeUp(
 /** Service whose recreation the dry run records. */
 interface DryRunService {
   name: string;
-  /** ID or reference of the local image that the dry run uses instead of the image in the files. */
+  /** Local image, as ID or reference, that the dry run uses instead of the files' image. */
   image: string;
   /** Number of the service's containers. */
   scale: number;
 }
 
-/** Prompt of compose 2.32 and later before it recreates a volume. Compose's stdin is closed, which counts as no. */
+/** Since 2.32, compose asks before it recreates a volume. Its closed stdin counts as no. */
 const editedVolume = /Volume "([^"]+)" exists but doesn't match configuration/g;
 
 const deadlineMs = 60_000;
-/** Maximum time in ms for which the recorder delays a response until the requests for other containers arrive. */
+/** Maximum time in ms for which the recorder delays a response while other requests arrive. */
 const longestHoldMs = 150;
 
 /**
- * Records what `up` would do with each service. Compose uses a socket that forwards no writes, so nothing on the engine
- * changes. First, one call records all services, because separate calls take twice as long. A service gets a separate
- * call only if the first call did not request its container, for example because the service waits for another one.
+ * Records what `up` would do with each service. Compose's socket forwards no writes, so the engine does not change. One
+ * call for all services takes half the time of separate calls. If the call did not request a service's container, the
+ * service gets its own call. One cause is a dependency on another service.
  * @throws UpdateError compose-invalid if compose does not request the container of a service; engine-unavailable
  */
 export async function recordUpRequests(
@@ -94,8 +93,8 @@ export async function recordUpRequests(
 }
 
 /**
- * Whether one call can create the containers of all services. Their names must have the same separator, because
- * compose's setting for the separator applies to a whole call.
+ * Whether one call can create all services' containers. Compose's setting for the separator in names applies to a whole
+ * call.
  */
 const areNamedAlike = (
   { oldNames = [], asksForNames = false }: ComposeProject,
@@ -138,8 +137,8 @@ async function recordCall(
 }
 
 /**
- * Delays each response to a create request until the requests for all services have arrived, but at most by
- * `longestHoldMs`. Without the delay, compose would cancel the other services after the first failed request.
+ * Delays responses until all services' create requests have arrived, at most by `longestHoldMs`. After an early
+ * failure, compose would cancel the other services.
  */
 function createArrivalListener(expected: number): EngineWriteListener {
   const came = new Set<string | undefined>();

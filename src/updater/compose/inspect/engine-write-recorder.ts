@@ -1,5 +1,5 @@
-// To determine what `up` would do, compose is connected to the recorder's socket instead of the engine's. The recorder
-// forwards requests that only read. It records all other requests, and does not forward them.
+// To determine what `up` would do, compose is connected to the recorder's socket. The recorder forwards only reads. It
+// records all other requests instead.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -16,7 +16,7 @@ export interface RecordedEngineWrite {
   method: string;
   /** Path without the API version and the query. */
   path: string;
-  /** Name in the query, such as the name of a container or of an image to pull; empty if there is none. */
+  /** Name in the query, such as the container's or the image's; empty if none. */
   name: string;
   /** API version in the path, such as `1.45`; empty if there is none. */
   apiVersion: string;
@@ -32,19 +32,13 @@ export interface EngineWriteRecorder {
   close(): Promise<void>;
 }
 
-/**
- * Called after a write has been recorded. The response is sent once the promise resolves. The promise must never
- * reject.
- */
+/** Called after a write was recorded. The response waits for the promise, which must never reject. */
 export type EngineWriteListener = (write: RecordedEngineWrite) => Promise<void>;
 
 /** Maximum size of a request body in bytes, larger than any container definition. */
 const longestBody = 16 * 1024 * 1024;
 
-/**
- * Headers that apply to a single connection and must not be forwarded. In particular, an upgraded connection could send
- * writes to the engine.
- */
+/** Headers that must not be forwarded. An upgraded connection, for example, could send writes to the engine. */
 const ofConnection = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'],
   ...['trailer', 'transfer-encoding', 'upgrade', 'http2-settings', 'content-length', 'host', 'expect'],
@@ -133,10 +127,7 @@ function recordRequest(
   });
 }
 
-/**
- * Writes that get a successful response without being executed. Otherwise, compose would stop before the request to
- * create the container, which must be recorded.
- */
+/** Writes that only seem to succeed. Otherwise, compose would stop before requesting the container. */
 const simulatedWrites: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/containers\/[^/]+\/stop$/, 204],
   ['DELETE', /^\/containers\/[^/]+$/, 204],

@@ -44,7 +44,7 @@ interface Found {
   /** Current containers of the project, without unrelated containers. */
   containers: readonly Container[];
   wasInterrupted: InterruptionPredicate;
-  /** Called as soon as compose has resolved the project, while the dry run of `up` is still in progress. */
+  /** Called once compose has resolved the project, while the dry run is still in progress. */
   onRead?: (project: InspectedProject) => void;
 }
 
@@ -72,8 +72,8 @@ export async function inspectInstallation(
 }
 
 /**
- * Switches to compose's default files if a file that the labels list was renamed or deleted after the last `up`,
- * because compose updates the labels only when it recreates the container. Drift detection later compares the contents.
+ * If a labeled file no longer exists, switches to compose's default files. Compose updates labels only when it
+ * recreates a container. Drift detection later compares the contents.
  * @throws UpdateError compose-invalid
  */
 async function withCurrentFiles(
@@ -190,8 +190,7 @@ async function inspectProject(
     prefix: findVersionPrefix(pinnedApp.pin, app.containers, product),
   };
   onRead(read);
-  // Since compose 5, the model does not contain the values of env files. The values are masked only here, because the
-  // requests of the dry run contain them.
+  // Since compose 5, only the dry run's requests contain the values of env files, so mask them now.
   const response = await asking;
   log.addMaskRules(() => createEngineRequestMaskRules(response.requests.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
@@ -208,10 +207,7 @@ async function inspectProject(
 
 const nameOf = ({ name }: InstalledService): string => name;
 
-/**
- * Returns the compose files that the next `docker compose up` uses by default. Empty if they are the same as for the
- * last `up`.
- */
+/** Returns the default compose files of the next `docker compose up`. Empty if unchanged since the last `up`. */
 async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles): Promise<TextFile[]> {
   if (!hasDefaultComposeFiles(project)) return [];
   const paths = await findDefaultComposeFiles(project.directory, envFiles);
@@ -219,10 +215,7 @@ async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles
   return Promise.all(paths.map(readTextFile)).catch(() => []);
 }
 
-/**
- * An installation is generated if its `compose.yaml` has the marker, or if `compose.cluster.yaml` is its only compose
- * file and has the marker.
- */
+/** Generated: the marker is in `compose.yaml`, or in `compose.cluster.yaml` as the only compose file. */
 function kindOf(
   { directory }: ComposeProject,
   { composeFiles }: ProjectFiles,

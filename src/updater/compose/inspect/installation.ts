@@ -11,10 +11,7 @@ import type { Json } from '../../../engine/objects/json.ts';
 /** A service whose containers the update replaces. */
 export interface InstalledService {
   name: string;
-  /**
-   * All containers, including stopped ones, sorted by number. Compose's leftovers are excluded. Only a migration may
-   * have no container.
-   */
+  /** All containers by number, including stopped ones, without compose's leftovers. Only a migration may have none. */
   containers: readonly Container[];
   /** Number of this service's containers that should be running. */
   running: number;
@@ -70,10 +67,7 @@ export interface ContainerCreateRequest {
 
 /** Requests that `docker compose up` would send, their effects, and the images in use. */
 export interface DryRunResult {
-  /**
-   * Requests, keyed by service. A service has none if it has no container, or if none of the replaced services has a
-   * local image.
-   */
+  /** Requests, keyed by service. None if the service has no container, or no replaced service has a local image. */
   requests: Map<string, ContainerCreateRequest>;
   /**
    * Networks that compose would disconnect from the project's containers and remove, because their definition was
@@ -91,7 +85,7 @@ export interface Installation extends InspectedProject, DryRunResult {
   otherProjects: readonly ComposeProject[];
   /** Running containers outside the project, except the updater. */
   outsideContainers: readonly Container[];
-  /** Compose files that the next `docker compose up` uses by default; empty if the update uses the same files. */
+  /** Default compose files of the next `docker compose up`; empty if the update uses them too. */
   nextFiles: readonly TextFile[];
 }
 
@@ -103,10 +97,7 @@ export const replacedServicesOf = (installation: Installation): InstalledService
   ...installation.followers,
 ];
 
-/**
- * Returns the paths of the compose files and env files. These files do not count as data, because a rollback restores
- * them in any case.
- */
+/** Returns the paths of compose and env files. They are not data, because every rollback restores them. */
 export const composeAndEnvPathsOf = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...envFiles,
@@ -125,7 +116,7 @@ export const completionDependenciesOf = (service: ComposeService | undefined): s
     condition === 'service_completed_successfully' ? [name] : [],
   );
 
-/** Compose file of a release. It overwrites the same file of a generated installation. */
+/** Compose file of a release. In a generated installation, an update overwrites the file with this name. */
 export const composeFileName = 'compose.yaml';
 /** Compose file for the product's cluster mode, used together with `compose.yaml` or alone. */
 export const clusterModeComposeFileName = 'compose.cluster.yaml';

@@ -23,13 +23,11 @@ export function logInstallation(installation: Installation, log: Log): void {
   const file = basename(files.composeFiles[0]?.path ?? '');
   const pinnedBy = joinWithAnd([...new Set(moved.map(({ pin }) => pin.location.description))]);
   const from = formatRunningVersion(installation);
-  // Values of variables are masked, but the running version is not a secret and must remain visible even if a variable
-  // contains it.
+  // The running version is not a secret, even if a masked variable contains it.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
   const { tag } = app.pin;
-  // If the version is known only from the version label, the message mentions the label, because the image may have
-  // inherited it.
+  // Name the version label as the source, because the image may have inherited the label.
   const running = isNumberedTag(tag) || from === tag.text ? from : `${tag.text} (version label: ${from})`;
   log.info(`${names} ${runs} ${running}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
   if (!runningVersion)
@@ -70,9 +68,7 @@ function describeReplicas(
   log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
 }
 
-/**
- * Returns the running version, such as `v1.4.2`, or the tag if the version is unknown or known only from a partial tag.
- */
+/** Returns the running version, such as `v1.4.2`. If the version is unknown or only partial, returns the tag. */
 export const formatRunningVersion = ({ runningVersion, prefix, app }: InspectedProject): string => {
   const reference = parseImageReference(app.containers[0]?.imageReference ?? '');
   const tag = parsePinTag(reference?.tag ?? 'latest');

@@ -8,8 +8,8 @@ import { versionLabel } from '../../../engine/objects/labels.ts';
 import { hasInheritedVersionLabel, isProductPin } from '../../plan/release-plan.ts';
 
 /**
- * Returns the known versions, such as `1.4.2`, oldest first. A container's version comes from the release tag of its
- * image, or otherwise from the version label.
+ * Returns the known versions, such as `1.4.2`, oldest first. An image's release tag takes precedence over its version
+ * label.
  */
 export function listRunningVersions(containers: readonly Container[]): string[] {
   const versions = containers.flatMap((container) => {
@@ -27,18 +27,15 @@ export const hasContradictingVersionLabel = (container: Container): boolean =>
   hasInheritedVersionLabel(tagOf(container), container.labels);
 
 /**
- * Returns the newest running version, which is the minimum for an update. If no image specifies its version, returns
- * the newest partial tag, such as `2025.10`. Null if there is no such tag either.
+ * Returns the newest running version, the minimum for an update. Otherwise, returns the newest partial tag, such as
+ * `2025.10`; null if none.
  */
 export function newestRunningVersionOf(containers: readonly Container[]): string | null {
   const parts = containers.map(tagOf).flatMap((tag) => (tag.kind === 'part' ? [tag.version] : []));
   return listRunningVersions(containers).at(-1) ?? parts.sort(compareVersions).at(-1) ?? null;
 }
 
-/**
- * Returns the version prefix in the product's tags, or otherwise in its version label. Null if neither contains a
- * version.
- */
+/** Returns the version prefix in the product's tags, or otherwise in its version label; null if none. */
 export function findVersionPrefix(
   pin: Pin,
   containers: readonly Container[],

@@ -43,10 +43,7 @@ export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
     };
   }
 
-  /**
-   * An update needs the list of containers only once it replaces containers; a rollback, only once data and files have
-   * been restored.
-   */
+  /** An update lists containers only when replacing them. A rollback lists them after restoring data and files. */
   #needsContainers(goal: RunGoal): boolean {
     const { state, changeover: rollout } = this.journal.data;
     if (goal === 'update') return isReplacingOrVerifying(state);

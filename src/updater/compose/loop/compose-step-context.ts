@@ -31,14 +31,13 @@ import type { ComposeStepKind, UnjournaledRunState } from './next-step.ts';
 const freshMs = 500;
 
 /**
- * Results that an update collects before it replaces containers. If the process is killed, they are lost, and only the
- * journal remains.
+ * Results that an update collects before it replaces containers. If the process is killed, only the journal remains.
  */
 interface UpdatePreparation {
   plan: ProjectUpdatePlan;
-  /** Compose's model of the new files, requested in advance; null if the files depend on the pulled images. */
+  /** Compose's model of the new files, requested early; null if the files depend on pulled images. */
   earlyModel: Promise<ComposeModel | null>;
-  /** Check of the host. The check may still be in progress, and must succeed before a container is stopped. */
+  /** Check of the host. The check must succeed before a container is stopped. */
   checked: Promise<void>;
   backgroundPull: BackgroundPull;
   /** Journal of the previous run; null if there was none. */
@@ -60,7 +59,7 @@ export interface ComposeRunOptions {
   without?: readonly ComposeStepKind[];
 }
 
-/** State that the steps of a run share: the journal, and the results and observations of this process. */
+/** State that a run's steps share: the journal, and this process's results and observations. */
 export class ComposeStepContext {
   /** Context for steps that a signal, such as SIGTERM, may interrupt. */
   readonly context: JournaledContext;
@@ -122,9 +121,7 @@ export class ComposeStepContext {
     return found;
   }
 
-  /**
-   * Containers in `earlier` that have not changed are inspected again only if this run updates or saves their service.
-   */
+  /** Unchanged containers in `previous` are inspected again only if their service is updated or saved. */
   #list(previous: readonly Container[]): Promise<ProjectContainers> {
     const { changeover: rollout, point, project } = this.journal.data;
     const moved = rollout?.moved.map(({ name }) => name) ?? [];
@@ -151,7 +148,7 @@ export class ComposeStepContext {
     this.#seen = seen;
     this.#starts.record(found.containers, startedAt);
     const { state, started, changeover: rollout } = this.journal.data;
-    // The start of the new version is recorded in the journal, because the started container may be removed later.
+    // Record the new version's start in the journal, because its container may be removed later.
     const isNews = rollout !== null && !started && hasNewVersionStarted(rollout, found.containers);
     if (isNews && isReplacingOrVerifying(state) && rollbackOf(state) === null)
       await this.journal.tryWrite({ started: true });
@@ -166,7 +163,7 @@ export class ComposeStepContext {
 
   /**
    * Whether another process started the new version before this run replaced any container. If so, the old version must
-   * not be started again.
+   * not start again.
    */
   get isOvertaken(): boolean {
     return this.memory.done.has('leave-new-version');
@@ -222,10 +219,7 @@ export class ComposeStepContext {
     this.#watch?.close();
   }
 
-  /**
-   * Called when containers are about to be replaced: disables cancellation, and watches for stops of the old
-   * containers.
-   */
+  /** Called before containers are replaced: disables cancellation, and watches for stops of old containers. */
   beginReplacing(): void {
     this.context.cancellation.disable();
     const ids = this.changeover().containers.map(({ id }) => id);
@@ -233,8 +227,7 @@ export class ComposeStepContext {
   }
 
   /**
-   * Returns the stops that are still in progress, which the container list does not show: the engine reports a
-   * container as running until it exits.
+   * Returns the stops in progress. The container list lacks them: the engine reports a stopping container as running.
    */
   pendingStops(): KnownStopRequests {
     return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };
@@ -253,9 +246,7 @@ export class ComposeStepContext {
     rebuilt.clear();
   }
 
-  /**
-   * Records that the container with this old id was recreated, so that steps completed for the old container run again.
-   */
+  /** Records that the container with this old id was recreated, so that its steps run again. */
   #rebuilt(id: string): void {
     const { done, rebuilt } = this.memory;
     rebuilt.add(id);

@@ -18,8 +18,8 @@ import {
 import type { ComposeStepContext } from './compose-step-context.ts';
 
 /**
- * Chooses how to roll back after an error, and records the rollback in the journal. The returned function is called
- * after the rollback, and returns the error with which the run ends.
+ * Chooses how to roll back after an error, and records the rollback in the journal. After the rollback, the returned
+ * function returns the run's final error.
  * @throws the final error of a run that cannot be rolled back
  */
 export function decideRollback(work: ComposeStepContext, error: unknown): Promise<() => unknown> {
@@ -42,11 +42,10 @@ async function chooseRollbackBeforeReplacing(
   const failure = isThere && !options.noRollback ? toUncancelledError(error) : null;
   if (failure instanceof UpdateError && (await isNewVersionOnSavedData(lasting)))
     return beginDataRollback(lasting, { error: failure, record: null });
-  // A signal has cancelled the run, and the engine does not respond because it is shutting down. It will start this
-  // container again, so the run counts as interrupted.
+  // A signal cancelled the run while the engine is shutting down. The engine will restart this container, so the run
+  // counts as interrupted.
   if (error instanceof CancelledError && !isThere) throw new InterruptedError();
-  // If the engine does not respond, no outcome is recorded, so that this container begins the update again once it is
-  // restarted.
+  // If the engine does not respond, record no outcome: the restarted container begins the update again.
   if (isThere) {
     const facts = { ...work.facts(), product: options.product };
     await recordRollbackStart(lasting, createFailedOutcome(error, facts, log, cancellation.signalNumber));
@@ -56,8 +55,8 @@ async function chooseRollbackBeforeReplacing(
 }
 
 /**
- * Called when containers may already have been replaced. If a container of the new version has started, a rollback
- * requires the restore point.
+ * Chooses a rollback once containers may have been replaced. If the new version has started, the rollback requires the
+ * restore point.
  */
 async function chooseRollbackAfterReplacing(
   work: ComposeStepContext,
@@ -98,7 +97,7 @@ async function chooseRollbackAfterReplacing(
       : failure;
 }
 
-/** Begins a rollback of version, files and data: the update failed after at least one new container had started. */
+/** Begins a rollback of version, files and data, because a new container started before the failure. */
 async function beginDataRollback(
   context: JournaledContext,
   { error, record }: { error: UpdateError; record: RestorePointRecord | null },
@@ -135,28 +134,19 @@ export const createRolledBackWithDataError = (
     fields: { rolledBack: { version, at } },
   });
 
-/**
- * A data service failed to start after its data was saved. The rollback will try again to start it, so the error is
- * `save-failed` for now.
- */
+/** A data service failed to start after the save. The rollback tries again, so the error is `save-failed` for now. */
 const toSaveFailedError = (error: unknown): unknown =>
   error instanceof UpdateError && error.code === 'containers-not-restored'
     ? error.withCode('save-failed')
     : error;
 
-/**
- * Converts a cancellation to an error that causes a rollback. Used if another version was started after the data was
- * saved.
- */
+/** Makes a cancellation cause a rollback, because another version was started after the save. */
 const toUncancelledError = (error: unknown): unknown =>
   error instanceof CancelledError
     ? new UpdateError('containers-changed', 'the update was cancelled after another version was started')
     : error;
 
-/**
- * Whether the new version was started after the data was saved, for example by a concurrent `docker compose up` that
- * used the new files.
- */
+/** Whether a concurrent command, such as `docker compose up`, started the new version after the save. */
 async function isNewVersionOnSavedData({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
   if (data.changeover === null || data.point?.state !== 'saved') return false;
   const { containers } = await listProjectContainers(engine, data.project.name);

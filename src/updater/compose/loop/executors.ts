@@ -49,7 +49,7 @@ type Executors = {
   ) => Promise<void>;
 };
 
-/** Maximum number of times that the new version may be started during a restore before the rollback fails. */
+/** Maximum number of starts of the new version during a restore before the rollback fails. */
 const maxNewVersionStarts = 3;
 
 const executors: Executors = {
@@ -59,7 +59,7 @@ const executors: Executors = {
       await preparation.backgroundPull.cancel();
       throw error;
     });
-    // If there is nothing to change, no container is stopped, so the run does not wait for the check of the host.
+    // If nothing changes, no container is stopped, so the host check is not awaited.
     if (hasNothingToUpdate(preparation.prepared)) return;
     await preparation.checked;
     context.notifier.announceRun(
@@ -91,8 +91,7 @@ const executors: Executors = {
     const rollout = work.plannedRollout();
     await runWritePhase(context, work.prepared(), { changeover: rollout, saved });
     saved?.endWatch();
-    // If another version was started while the data was being saved, the restore point was discarded, and the journal
-    // no longer contains it.
+    // If another version was started during the save, the journal no longer contains the restore point.
     work.record = journal.data.point ? (saved?.record ?? null) : null;
     if (look && previous?.started && isTargetReached(rollout, look.found.containers))
       await journal.tryWrite({ started: true });
@@ -116,7 +115,7 @@ const executors: Executors = {
   'await-healthy': async ({ service: name, dependent }, work) => {
     const replacement = work.replacement();
     replacement.log.info(`waiting for ${name}, which ${dependent} depends on`);
-    // Waits for the service, not for a container id, because a concurrent compose command may replace the container.
+    // Wait for the service, not a container id: a concurrent compose command may replace the container.
     const moved = replacement.changeover.moved.filter((each) => each.name === name);
     const rollout = { ...replacement.changeover, moved };
     await awaitUpdatedServices(
@@ -131,8 +130,7 @@ const executors: Executors = {
     ),
   verify: async (_, work, { now }) => {
     const { lasting, record } = work;
-    // The hashes of the restore point are computed only now, because computing them earlier would have extended the
-    // downtime.
+    // Hash the restore point only now, because earlier hashing would have extended the downtime.
     record?.startHashing(await createDataContext(lasting));
     // Finds unused old images now, because the engine has little to do while the new version starts.
     work.freed = deferRejection(findUnusedOldImages(lasting.engine, work.changeover()));
@@ -144,7 +142,7 @@ const executors: Executors = {
   'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.previousTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
-    // If the run is interrupted after this line, the state `saved` makes the next run restore the data again.
+    // If the run is interrupted after this line, `saved` makes the next run restore the data again.
     await writeRestorePointState(journal, { state: 'saved' }).catch(rethrowJournalWriteError);
     work.restoreAgain([]);
     work.newVersionStarts += 1;
@@ -161,8 +159,8 @@ const executors: Executors = {
     );
   },
   'start-data-services': (_, work) => restartDataServices(work.lasting),
-  // The engine reports a container as running until it exits. A second stop request returns only when the first stop is
-  // complete, so it is used to wait.
+  // The engine reports a container as running until it exits. A second stop request returns once the first stop is
+  // complete.
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
     const outcome = findStoppingContainers(work.changeover(), now, work.pendingStops());

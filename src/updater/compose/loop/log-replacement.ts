@@ -1,10 +1,7 @@
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { ReplacementContext } from '../replace/replacement.ts';
 
-/**
- * Logs which services are about to be replaced. If the run was killed during verification, nothing is replaced, so only
- * the `verify` phase is logged again.
- */
+/** Logs the services to be replaced. After a kill during verification, logs only the `verify` phase. */
 export function logReplacement({ log, journal, changeover: { moved } }: ReplacementContext): void {
   if (journal.data.state.at === 'verifying') {
     log.enterPhase('verify');

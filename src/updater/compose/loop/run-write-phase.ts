@@ -15,10 +15,7 @@ import type { JournaledContext } from '../replace/replacement.ts';
 import { prepareRollback } from '../save/prepare-rollback.ts';
 import type { DataSaveResult } from '../save/save-data.ts';
 
-/**
- * Runs the `write` phase: writes the files, sets the image tags that the pull has not set, and records everything that
- * a rollback needs.
- */
+/** Writes the files, sets image tags that the pull left unset, and records data for a rollback. */
 export async function runWritePhase(
   context: JournaledContext,
   plan: PreparedPlan,
@@ -40,8 +37,8 @@ export async function runWritePhase(
 }
 
 /**
- * Hashes only the compose files: a rollback is refused if a compose file was edited after the update, but not if an env
- * file was.
+ * Hashes only the compose files: if one was edited after the update, a rollback is refused. Edited env files are
+ * accepted.
  */
 function hashComposeFiles(files: ProjectFiles): Promise<RestorePointRecordData['fileHashes']> {
   const envFiles = listEnvFiles(files);
@@ -51,7 +48,7 @@ function hashComposeFiles(files: ProjectFiles): Promise<RestorePointRecordData['
   );
 }
 
-/** Writes all files or none. The journal contains the list of all files before the first file is changed. */
+/** Writes all files or none. The journal lists all files before the first one changes. */
 async function writeFiles(
   { log, cancellation, journal }: JournaledContext,
   { installation, changes }: PreparedPlan,
@@ -68,8 +65,7 @@ async function writeFiles(
   const records = await replaceFiles(changes, {
     runId: run,
     backupDirectory: changes.length > 0 ? join(backups, run) : null,
-    // All project files are checked, even files that are not written, because any file may have been edited during the
-    // pull.
+    // Check even files that are not written, because any may have been edited during the pull.
     planned: listProjectFiles(installation.files),
     warn: (sentence) => log.warn(sentence),
     prepared: (files) => journal.write({ state: { at: 'writing' }, files }),

@@ -7,10 +7,7 @@ import { type Installation, replacedServicesOf } from '../inspect/installation.t
 import { listFilesToWrite } from './files/list-files-to-write.ts';
 import type { ProjectUpdatePlan } from './prepared-plan.ts';
 
-/**
- * Warns about running containers that are not updated, but share a namespace or data with an updated container, or
- * mount a file that the update edits.
- */
+/** Warns about running containers that are not updated but share namespaces, data or edited files. */
 export function findAffectedContainerWarnings(plan: ProjectUpdatePlan): string[] {
   const { installation } = plan;
   const { files, outsideContainers: outside } = installation;
@@ -41,10 +38,7 @@ export function findAffectedContainerWarnings(plan: ProjectUpdatePlan): string[]
   return [...ofContainers, ...findOtherFilesWarnings(plan)];
 }
 
-/**
- * Warns if the next `docker compose up` will not use the same files as the update, for example because of a new
- * override file.
- */
+/** Warns if the next `docker compose up` uses other files, such as a new override file. */
 function findOtherFilesWarnings({ installation, updates }: ProjectUpdatePlan): string[] {
   const { files, nextFiles } = installation;
   if (nextFiles.length === 0) return [];
@@ -64,8 +58,8 @@ function findOtherFilesWarnings({ installation, updates }: ProjectUpdatePlan): s
 }
 
 /**
- * Finds addresses of updated containers that a reverse proxy may have cached. A container counts as a reverse proxy if
- * it is not updated, publishes a web port and shares a network with an updated container.
+ * Finds addresses of updated containers that a reverse proxy may cache. A reverse proxy is not updated, publishes a web
+ * port, and shares a network.
  */
 export function findProxiedContainers(installation: Installation) {
   const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);

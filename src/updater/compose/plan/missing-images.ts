@@ -4,8 +4,8 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Warns if images of running containers are no longer on this machine, because the containers cannot be recreated
- * without them. For example, rebuilding a tag in the containerd store makes its previous image unavailable.
+ * Warns about running containers whose image is no longer local: the containers cannot be recreated. In the containerd
+ * store, for example, rebuilding a tag loses its previous image.
  */
 export function findMissingImageWarnings(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
@@ -18,8 +18,8 @@ export function findMissingImageWarnings(installation: Installation): string[] {
 }
 
 /**
- * Returns commands that make a rollback possible if they are run before the update. In the containerd store, the ID of
- * an image is its digest in the registry, so the image can be pulled again by its ID.
+ * Returns commands that, run before the update, make a rollback possible. In the containerd store, an image's ID is its
+ * registry digest, so images can be pulled by ID.
  */
 function formatRemedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};

@@ -8,8 +8,8 @@ import type { UpdatedService } from '../../run/state/rollout.ts';
 import { completionDependenciesOf, type Installation, updatedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Finds services that have no container, but that updated services depend on, directly or indirectly. Services with 0
- * replicas and provider services are ignored, because they never have containers.
+ * Finds services without containers on which updated services depend, even indirectly. Provider services and services
+ * with 0 replicas never have containers, so they are ignored.
  */
 export function findMissingDependencies(installation: Installation, { services }: ComposeModel): string[] {
   const known = [...installation.exclude, ...installation.containers.map(serviceOf)];
@@ -26,8 +26,8 @@ export function findMissingDependencies(installation: Installation, { services }
 }
 
 /**
- * Describes how a new service of the release is started. `isSeparate` is true if the service has an image from a
- * different publisher, and mounts nothing that another service already mounts.
+ * Describes how a new service of the release is started. `isSeparate`: another publisher's image, and no mounts in
+ * common with other services.
  */
 export function describeNewService(
   name: string,
@@ -46,10 +46,9 @@ export function describeNewService(
 }
 
 /**
- * Rejects an update of services that depend on a service without a container, unless the installation is generated: the
- * user decides when to start this service. Services that run to completion are ignored, because their containers may
- * have been removed. Projects without a container for any dependency are also ignored: they were started with `up
- * --no-deps`.
+ * Rejects an update if a dependency has no container, because the user decides when to start the dependency. Ignored:
+ * generated installations, and services that run to completion, whose containers may be gone. Also ignored: projects
+ * without any dependency's container, which were started with `up --no-deps`.
  * @throws UpdateError missing-service
  */
 export function requireExistingDependencies(installation: Installation): void {

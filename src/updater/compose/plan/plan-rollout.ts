@@ -53,8 +53,7 @@ export function planRollout(plan: PreparedPlan, containers: readonly ContainerRe
   const ready = findReleaseCommand(plan, images.get(plan.app.to), 'ready');
   return {
     moved: [...sortServices(updatedServicesOf(installation).map(nameOf), plan), ...following].map(moved),
-    // Migrations are recorded as stopped, so that a rollback does not start them: they would run on the data of a
-    // different version.
+    // Record migrations as stopped: a rollback must not run them on another version's data.
     containers: containers.map((each) =>
       migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
     ),
@@ -98,8 +97,8 @@ function requireNoRunningMigration(
 }
 
 /**
- * Sorts the services: the app comes first, but a migration or new service comes before the services that need it, and
- * after its own dependencies.
+ * Sorts the services: the app first. Migrations and new services come before their dependents, after their
+ * dependencies.
  */
 function sortServices(
   moved: readonly string[],
@@ -125,10 +124,7 @@ const movedTo = (reference: string, { id, manifests }: Image): UpdatedService['i
   ...(manifests.length > 0 && { manifests }),
 });
 
-/**
- * Returns the running services that compose would restart with a replaced service (`restart: true` in `depends_on`).
- * The update does not restart them.
- */
+/** Returns the running services that compose would restart (`restart: true` in `depends_on`). The update does not. */
 function findServicesToRestart(
   installation: Installation,
   { services }: ComposeModel,
@@ -142,7 +138,7 @@ function findServicesToRestart(
   );
 }
 
-/** Returns the migrations of the new version that an updated service waits for, but that the update does not run. */
+/** Returns new migrations that an updated service waits for, but that the update does not run. */
 function findManualMigrations(
   { installation, model, alsoMoved, migrations }: PreparedPlan,
   running: ReadonlySet<string>,

@@ -44,10 +44,7 @@ export function planUpdate<I extends InspectedProject>(
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 
-/**
- * Returns the planned update of each service. Empty if planning fails, because the actual planning reports the error
- * later.
- */
+/** Returns each service's planned update. Empty if planning fails, because the real planning reports the error. */
 export function listPlannedUpdates(
   project: InspectedProject,
   request: TargetOption,
@@ -103,7 +100,7 @@ function nextTagOf(
   return planTagUpdate(pin.tag, target);
 }
 
-/** Whether a pin of a generated installation is in one of the user's own files, which releases do not overwrite. */
+/** Whether a generated installation's pin is in a user's own file, which releases do not overwrite. */
 export function isPinInUserFile(installation: InspectedProject, pin: Pin): boolean {
   if (pin.location.kind === 'variable') return pin.location.variable !== installation.versionVariable;
   const { directory } = installation.project;

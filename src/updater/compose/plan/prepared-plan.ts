@@ -7,7 +7,7 @@ import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
 import type { Recalls } from '../../run/release/recalls.ts';
 import type { Installation } from '../inspect/installation.ts';
 
-/** An update as planned before the pull: `plan` prints it, and `update` executes it. It is never modified. */
+/** Update as planned before the pull: `plan` prints it, and `update` executes it. Never modified. */
 export interface ProjectUpdatePlan extends ReleasePlan {
   installation: Installation;
   /** Digests that images and files must have; null if nothing is verified. */
@@ -37,7 +37,7 @@ export interface PreparedPlan extends ProjectUpdatePlan {
   migrations: readonly string[];
   /** New image references of updated services, migrations and new services, keyed by service. */
   references: ReadonlyMap<string, string>;
-  /** Other services that share a pin with an updated service. Their version changes when they are next recreated. */
+  /** Other services that share an updated service's pin. Their version changes when they are next recreated. */
   alsoMoved: readonly string[];
   /** New services that updated services depend on. They are started first. */
   added: readonly string[];

@@ -19,8 +19,8 @@ import { findNewSettings } from './find-new-settings.ts';
 import { requestPlannedModel } from './prepare-plan.ts';
 
 /**
- * Creates, checks and logs the plan before the pull. The result contains compose's model of the new files as the
- * promise `early`: the model is requested while the checks are running.
+ * Creates, checks and logs the plan before the pull. During the checks, compose's model of the new files is requested
+ * as `early`.
  */
 export async function createPlanBeforePull(
   context: RunContext,

@@ -15,7 +15,7 @@ const generators = {
 };
 
 /**
- * Reads new settings from the `release.json` of a release, or from a label of its app image. The label is available
+ * Reads new settings from a release's `release.json`, or otherwise from its app image's label. The label can be read
  * only after the pull.
  */
 export function findNewSettings(

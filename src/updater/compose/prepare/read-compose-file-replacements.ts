@@ -57,8 +57,8 @@ function requireVerifiedFiles(fresh: ReleaseComposeTexts, proven: ReadonlyMap<st
 }
 
 /**
- * Reads compose files from an image without running it: creates a container, copies the files and removes the
- * container. Accepts only regular UTF-8 files of at most 1 MiB that have the marker in their first line.
+ * Copies compose files from an image without running the image. Accepts only regular UTF-8 files of at most 1 MiB, with
+ * the marker in the first line.
  * @throws UpdateError release-file, no-marker
  */
 async function readReleaseFiles(

@@ -9,8 +9,8 @@ import { type PullLog, pullImages } from './pull-images.ts';
 type References = ReadonlyMap<string, string>;
 
 /**
- * Pulls images in the background, during the dry run of `up` and other checks. Starts only if none of the images is
- * local, because then no tag has to be recorded or restored (docs/contract.md 2.8).
+ * Pulls images during the checks before the update (docs/contract.md 2.8). Starts only if no image is local, because
+ * then no tag must be recorded or restored.
  */
 export class BackgroundPull {
   readonly #context: RunContext;
@@ -25,7 +25,7 @@ export class BackgroundPull {
   }
 
   /**
-   * Begins to pull the images if a background pull is possible. The pull is cancelled if the update is refused.
+   * Begins the pull if a background pull is possible. A refused update cancels the pull.
    * @param fits - result of `requireSpaceToPull`, which rejects if the images do not fit on the disk
    */
   begin(project: InspectedProject, updates: readonly ServiceUpdate[], fits: Promise<void>): void {
@@ -45,17 +45,14 @@ export class BackgroundPull {
     this.#pulled = deferRejection(pull());
   }
 
-  /**
-   * Returns the references of the background pull, none of which had a local image before. Empty if no background pull
-   * was started.
-   */
+  /** Returns the pulled references; none had a local image before. Empty if no pull was started. */
   async references(): Promise<ReadonlySet<string>> {
     return new Set((await this.#isNew) ? this.#wanted.values() : []);
   }
 
   /**
-   * Waits until the wanted images are pulled, and logs the progress. Returns false if no background pull was started.
-   * If the background pull is for other images, cancels it and returns false.
+   * Waits until the wanted images are pulled, and logs the progress. Returns false if no pull was started, or after
+   * cancelling a pull of other images.
    * @param wanted - references, keyed by service
    * @throws UpdateError pull-…
    */
@@ -77,18 +74,17 @@ export class BackgroundPull {
     this.#stop.abort(new CancelledError());
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
-    // If images must be verified, remove their tags: an unverified image must not be available under its tag.
+    // If images must be verified, their tags must not stay, because the images are unverified.
     if (options.proof.release === null && options.proof.expect.length === 0) return;
     await untagImages(engine, await this.references().catch(() => []));
   }
 }
 
-/**
- * Returns the references to pull in the background, keyed by service. Empty if any image keeps its tag or must not be
- * pulled, if a restore point needs the disk space, or if the images are in an archive.
- */
+/** Returns the references to pull, keyed by service. Empty if a background pull is not possible. */
 function listBackgroundReferences(updates: readonly ServiceUpdate[], { options }: RunContext): References {
+  // A restore point needs the disk space, and an archive contains the images.
   if (options.data.restorePoint || options.proof.archive !== null) return new Map();
+  // No background pull if an image keeps its tag or must not be pulled.
   const isNew = updates.every((update) => update.shouldPull && hasTagChange(update));
   return new Map(isNew ? updates.map(({ service, to }) => [service, to]) : []);
 }

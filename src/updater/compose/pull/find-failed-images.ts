@@ -3,8 +3,8 @@ import type { ErrorCode } from '../../../core/errors/update-error.ts';
 import { classifyPullFailure } from '../../../engine/registry/classify-pull-failure.ts';
 
 /**
- * Finds which references failed to pull, according to the messages with this error code. If none of those contains a
- * reference, searches all messages; if that finds none either, returns all references.
+ * Finds which references failed to pull, according to the messages with this error code. If no such message contains a
+ * reference, searches all messages. If none does, returns all references.
  */
 export function findFailedImages(
   references: Iterable<string>,

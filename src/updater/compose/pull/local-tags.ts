@@ -43,8 +43,8 @@ export async function updateTags(
 }
 
 /**
- * Points tags back to the images from before the pull, so that the next `up` does not start the new version. A tag
- * keeps its new image if a container was started from that image.
+ * Points tags back to the old images, so that `up` does not start the new version. If a container was started from a
+ * new image, the tag keeps that image.
  */
 export async function restoreTags(
   engine: Engine,
@@ -69,8 +69,8 @@ export async function restoreTags(
 }
 
 /**
- * After an error, removes the tags that this run added. Further errors are ignored, and signals do not interrupt the
- * removal, because either would hide the first error.
+ * After an error, removes the tags that this run added. Ignores further errors and signals, because they would hide the
+ * first error.
  */
 export async function untagImages(engine: Engine, references: Iterable<string>): Promise<void> {
   const lasting = engine.uncancellable();

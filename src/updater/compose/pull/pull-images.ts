@@ -13,8 +13,8 @@ import type { RunContext } from '../../run/run-context.ts';
 import { findFailedImages } from './find-failed-images.ts';
 
 /**
- * Pauses in ms before the second, third and fourth try. The number of tries is limited because, with the containerd
- * store, each try sends five requests that count towards a registry's rate limit.
+ * Pauses in ms before the second, third and fourth try. Few tries, because registries limit requests, and each try with
+ * the containerd store sends five.
  */
 const pausesMs: Readonly<Record<PullRetryPolicy, readonly number[]>> = {
   never: [],
@@ -23,18 +23,13 @@ const pausesMs: Readonly<Record<PullRetryPolicy, readonly number[]>> = {
   often: [2_000, 5_000, 10_000],
 };
 const progressEveryMs = 1_000;
-/**
- * Minimum size in bytes of a pull whose progress is logged. A smaller pull finishes before its progress can be read.
- */
+/** Progress is logged for pulls of at least this many bytes. A smaller pull finishes too soon. */
 const minReportedBytes = 1_000_000;
 
 export type PullLog = Pick<Log, 'info' | 'warn' | 'progress'>;
 
 interface PullOptions {
-  /**
-   * Whether to log percentages. False for later pulls of a phase, because the percentage must not decrease within a
-   * phase.
-   */
+  /** Whether to log percentages. False for later pulls, because percentages must not decrease within a phase. */
   percent?: boolean;
   /** Deadline shared by all pulls of the run, as a `performance.now()` time in ms. */
   deadline: number;
@@ -45,8 +40,8 @@ interface PullOptions {
 }
 
 /**
- * Pulls images with compose. A temporary override file contains the references, so no project file changes. Temporary
- * failures are retried up to three times. If a registry limits requests, images are pulled one at a time.
+ * Pulls images with compose, and retries temporary failures up to three times. A temporary override file contains the
+ * references, so no project file changes.
  * @throws UpdateError pull-…
  */
 export async function pullImages(
@@ -55,8 +50,8 @@ export async function pullImages(
   references: ReadonlyMap<string, string>,
   { model, ...options }: PullOptions,
 ): Promise<void> {
-  // If services share an image, one compose command pulls it only for the platform of the first service. Services with
-  // different platforms are therefore pulled separately.
+  // If services share an image, compose pulls only the first service's platform. Therefore, pull each platform
+  // separately.
   const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
   let percent = options.percent ?? true;
   for (const group of chosen.values()) {
@@ -99,6 +94,7 @@ async function pullImageGroup(
       }
       const failure = classifyPullFailure(messages.join('\n'), references.values());
       const failed = findFailedImages(references.values(), messages, failure.code).join(', ');
+      // If the registry limits requests, pull one image at a time.
       oneByOne ||= failure.retryPolicy === 'patiently';
       const pauseMs = pausesMs[failure.retryPolicy][attempt];
       if (pauseMs === undefined || performance.now() + pauseMs > deadline) {
@@ -125,12 +121,9 @@ async function pullImageGroup(
   }
 }
 
-/**
- * Creates the override file. It removes `pre_start` hooks, because compose 5.3 and later would also pull the images of
- * the hooks in the current files, and no registry may have these images. Apart from the `!reset` tag, the text is JSON,
- * which is valid YAML.
- */
+/** Creates the override file: JSON, which is valid YAML, except for the `!reset` tag. */
 function formatOverrideFile(references: ReadonlyMap<string, string>): string {
+  // Remove hooks: compose 5.3 and later would pull their current images, which may be in no registry.
   const services = [...references].map(
     ([service, image]) =>
       `${JSON.stringify(service)}: {"image": ${JSON.stringify(image)}, "pre_start": !reset []}`,
@@ -141,7 +134,7 @@ function formatOverrideFile(references: ReadonlyMap<string, string>): string {
 export const createPullTimeoutError = (names: string) =>
   new UpdateError('pull-timeout', `pulling ${names} took longer than allowed`);
 
-/** Creates a function that logs at most one line per second, and only if the progress has changed. */
+/** Creates a function that logs changed progress, at most one line per second. */
 export function createPullProgressReporter(
   names: string,
   log: PullLog,

@@ -29,7 +29,7 @@ interface PullSettings {
   deadline: number;
   /** Null for a prefetch, which must not change local tags. */
   journal: PreviousTagJournal | null;
-  /** Whether local tags must not change yet. A new image whose tag already exists locally is then pulled by digest. */
+  /** Whether local tags must not change yet. If so, images with a local tag are pulled by digest. */
   shouldKeepTags: boolean;
   backgroundPull?: BackgroundPull | undefined;
 }
@@ -58,14 +58,14 @@ export async function pullUpdatedImages(
     const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
     if (!(error instanceof UpdateError) || !codes.includes(error.code)) throw error;
     const failed = findFailedImages(named.values(), [...error.detail, error.message], error.code);
-    // An image that the owner has built may be in no registry, so a failed pull of that image has a special error.
+    // An image built by the owner may be in no registry, so its error differs.
     const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
     throw own === undefined ? error : createLocalBuildError(plan, own, `its pull failed: ${error.message}`);
   }
 }
 
 /**
- * Pulls images that only the new files use, and verifies those that belong to the release.
+ * Pulls images that only the new files use. Verifies those that belong to the release.
  * @param added - references, keyed by service
  */
 export async function pullAddedImages(
@@ -83,7 +83,7 @@ export async function pullAddedImages(
 }
 
 /**
- * Pulls images, or loads them from the archive. If an image cannot be verified, removes the tags that the pull added.
+ * Pulls images, or loads them from the archive. If an image cannot be verified, removes the added tags.
  * @param wanted - references to pull, keyed by service
  * @param named - references to verify, keyed by service
  * @throws UpdateError pull-…, not-proven
@@ -126,7 +126,7 @@ async function pullOrLoadImages(
 }
 
 /**
- * Loads images from the archive. Any image that is not in the archive must already be on this machine.
+ * Loads images from the archive. Images that are not in the archive must already be local.
  * @throws UpdateError not-proven, pull-…
  */
 async function loadArchivedImages(
@@ -152,10 +152,7 @@ async function loadArchivedImages(
   }
 }
 
-/**
- * Maps each reference that has a local image to a reference by digest, because a pull by digest changes no local tag.
- * The digest is that of the tag in the registry.
- */
+/** Maps references with a local image to the registry's digests. A pull by digest changes no local tag. */
 async function resolvePullReferences(
   context: RunContext,
   references: Iterable<string>,
@@ -173,10 +170,7 @@ async function resolvePullReferences(
 const replaceReferences = (wanted: ReadonlyMap<string, string>, forms: ReadonlyMap<string, string>) =>
   new Map([...wanted].map(([service, reference]) => [service, forms.get(reference) ?? reference] as const));
 
-/**
- * Adds references without a tag: such a reference gets the image that was pulled with its `latest` tag. Otherwise, that
- * image would be pulled twice.
- */
+/** Adds references without a tag, with the image pulled as `latest`. Otherwise, that image would be pulled twice. */
 export function addUntaggedReferences(
   images: ReadonlyMap<string, Image>,
   references: Iterable<string>,
@@ -191,8 +185,8 @@ export function addUntaggedReferences(
 }
 
 /**
- * Returns the mounted images (`type: image`) that are missing or belong to the release, with keys such as
- * `app.volume0`. Compose pulls only the images of services, so `up` would fail without the mounted images.
+ * Returns the images of `type: image` mounts that are missing or in the release, with keys such as `app.volume0`.
+ * Compose pulls only the services' images, and `up` fails without a mounted image.
  */
 export async function findMountedImages(
   engine: Engine,
@@ -225,7 +219,7 @@ const isOfRelease = (source: string, updates: readonly ServiceUpdate[]): boolean
   });
 
 /**
- * Pulls missing images of `pre_start` hooks. Compose would not pull them, and would fail only after removing the old
+ * Pulls missing images of `pre_start` hooks. Without such an image, compose would fail only after removing the old
  * container.
  */
 export async function pullHookImages(
@@ -249,8 +243,8 @@ export async function pullHookImages(
 }
 
 /**
- * Pulls a service's image again if the image was removed, for example by `docker image prune`. Returns whether the
- * image was missing.
+ * Pulls a service's image again if it was removed, for example by `docker image prune`. Returns whether the image was
+ * missing.
  * @throws UpdateError pull-…; recreate-failed if the reference now points to a different image
  */
 export async function pullMissingImage(

@@ -37,8 +37,8 @@ export async function requireSpaceToPull(
 }
 
 /**
- * Returns the total size of images in bytes, counting each layer once. If the layers of an image are unknown, the size
- * of the running image is used, or 0 if that is unknown too.
+ * Returns the total size of images in bytes, counting each layer once. If an image's layers are unknown, uses the
+ * running image's size, or 0.
  * @param layers - for each service or repository, the layer sizes in bytes, keyed by digest
  */
 export function computeRequiredPullBytes(

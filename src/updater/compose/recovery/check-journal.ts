@@ -8,12 +8,12 @@ import { restorePointsDirectoryOf, stateDirectoryOf } from '../../run/state/stat
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
 import { parseLabelPaths } from '../inspect/find-project/labeled-project.ts';
 
-// The directory's owner and root can write the journal. They can also write backups, and therefore change compose
-// files. These checks ensure that a forged journal has no more power than a changed compose file.
+// The directory's owner and root can write the journal and backups, and thereby change compose files. A forged journal
+// must give them no more power than that.
 
 /**
- * Checks that the journal is for the project in this directory. Each file in the journal must be listed in container
- * labels, or be in the compose directory or one of its parents: only users who may write compose files can write there.
+ * Checks that the journal is for the project in this directory. A file that no container label lists must be in the
+ * compose directory or a parent. Only users who may write compose files can write there.
  * @throws UpdateError unexpected-file
  */
 export function checkJournalProject(
@@ -62,9 +62,9 @@ export function checkJournalFiles(
 }
 
 /**
- * Requires that a restore point inside the compose directory is in a directory for restore points, because apps may
- * write as root elsewhere in the compose directory. A restore point outside the compose directory is accepted, because
- * a user must have mounted its directory for this run.
+ * Requires that a restore point inside the compose directory is in a directory for restore points. Elsewhere in the
+ * compose directory, apps may write as root. A restore point outside is accepted, because a user must have mounted its
+ * directory for this run.
  * @param requested - restore point directory in the options of this run
  * @throws UpdateError unexpected-file
  */

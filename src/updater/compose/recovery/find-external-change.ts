@@ -14,7 +14,7 @@ import { isBeforeReplacing, rollbackOf, stageOf } from '../../run/state/run-stat
 export interface CurrentProjectState {
   files: readonly { path: string; state: FileState }[];
   /**
-   * Containers of the project, without compose's leftovers: an unfinished container that never ran does not indicate a
+   * Containers of the project, without compose's leftovers. An unfinished container that never ran does not indicate a
    * change.
    */
   containers: readonly Container[];
@@ -23,15 +23,14 @@ export interface CurrentProjectState {
 }
 
 /**
- * Finds a change that another process must have made after the previous run. Returns the beginning of a sentence; null
- * if there is no such change.
+ * Finds a change that another process must have made after the previous run. Returns the beginning of a sentence, or
+ * null.
  */
 export function findExternalChange(data: JournalData, now: CurrentProjectState): string | null {
   const { changeover: rollout, state } = data;
   const stage = stageOf(state);
   const isGoingBack = rollbackOf(state) !== null;
-  // A data restore is always completed, whatever has changed, because it stops containers that were started in the
-  // meantime.
+  // Always complete a data restore, because it stops containers that were started meanwhile.
   if (stage === 'restoring') return null;
   const other = now.files.find(({ state }) => state === 'other');
   if (other) return `${other.path} matches neither the original file nor the file that the update wrote`;
@@ -47,7 +46,7 @@ export function findExternalChange(data: JournalData, now: CurrentProjectState):
   }
   const strange = now.containers.find((each) => !couldBeFromRun(rollout, each, isGoingBack));
   if (strange) return `${strange.name} was created by another process`;
-  // During a rollback, and in the `save` and `write` phases, files may be old or new, and tags may still be old.
+  // During a rollback or before containers are replaced, files and tags may be old or new.
   if (isGoingBack || isBeforeReplacing(state)) return null;
   const old = now.files.find(({ state }) => state === 'before');
   if (old) return `${old.path} was changed back to its original contents`;

@@ -28,8 +28,8 @@ import { findExternalChange } from './find-external-change.ts';
 import { maxUpdaterStarts, type PreviousRunFacts } from './plan-recovery.ts';
 
 /**
- * Collects the facts about an interrupted run, and masks the secrets of that run in the log. `rejection` is the error
- * with which compose rejects the current files; null if compose accepts them.
+ * Collects facts about an interrupted run, and masks that run's secrets in the log. `rejection` is compose's error
+ * about the current files; null if compose accepts them.
  */
 export async function gatherPreviousRunFacts(
   { engine, log, options }: RunContext,
@@ -48,7 +48,7 @@ export async function gatherPreviousRunFacts(
   }
   const { containers } = await listProjectContainers(engine, project.name);
   const [app = options.app] = services;
-  // The journal may belong to another project, because two projects may share a directory, and therefore a journal.
+  // The journal may belong to another project, because two projects may share a directory.
   const isNamed = project.name === location.name;
   requireNoUnrelatedContainers(
     containers,
@@ -66,8 +66,8 @@ export async function gatherPreviousRunFacts(
   );
   await linkProjectPaths(project, paths, log);
   const about = { containers, services };
-  // If only some of the files were written, compose may reject them. This is not an error yet, because the files may
-  // have to be restored before compose reads them again.
+  // If only some files were written, compose may reject them. The rejection is not an error yet, because the files may
+  // be restored first.
   const rejection = await readProject(new Compose(engine, project), paths, about, log).then(
     () => null,
     (error: unknown) => {
@@ -85,8 +85,8 @@ export async function gatherPreviousRunFacts(
   }
   const isNewThere = rollout !== null && hasNewVersionStarted(rollout, containers);
   const { attempt } = nextAttemptFieldsOf(data);
-  // Starts of another updater container count only if there were too many and the new version has started: the new
-  // version may be the cause, and would interrupt this container as well.
+  // Count another updater container's starts only if the new version may have caused them. That version would interrupt
+  // this container as well.
   const isCounted = isOwn || (attempt > maxUpdaterStarts && (data.started || isNewThere));
   return {
     files,
@@ -103,9 +103,8 @@ export async function gatherPreviousRunFacts(
 }
 
 /**
- * Adapts a file record to this container, in which the directory may be mounted at a different path than in the
- * container that wrote the record. The directories of temporary files and backups are computed, not taken from the
- * record.
+ * Adapts a file record to this container, which may mount the directory at another path. Backup and temporary paths are
+ * computed, not taken from the record.
  */
 export async function relocateFileRecord(
   record: FileRecord,
@@ -113,8 +112,7 @@ export async function relocateFileRecord(
 ): Promise<FileRecord> {
   const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
-  // A rollback to a restore point uses the backups of the run that wrote the files. Those backups are in a folder with
-  // that run's name.
+  // A rollback to a restore point uses another run's backups, in a folder with that run's name.
   const folder = basename(dirname(backup ?? ''));
   const backups = join(backupDirectoryOf(project.directory), runNamePattern.test(folder) ? folder : run);
   const here = backup === null ? null : join(backups, basename(backup));

@@ -4,8 +4,7 @@ import type { Rollout } from '../../run/state/rollout.ts';
 import { isReplacingOrVerifying, rollbackOf, runOutcomeOf, stageOf } from '../../run/state/run-state.ts';
 
 /**
- * How often one updater container may be started in the same state of a run. The launcher's restart policy allows the
- * same number.
+ * Allowed starts of one updater container in one state of a run. Equals the number in the launcher's restart policy.
  */
 export const maxUpdaterStarts = 4;
 
@@ -15,12 +14,9 @@ export interface PreviousRunFacts {
   /** How often this container has been started for the previous run, including the current start. */
   attempt: number;
   hasSameRequest: boolean;
-  /**
-   * Whether a container of the new version has started, according to the engine. The run may have been killed before it
-   * recorded the start in the journal.
-   */
+  /** Whether a new container has started, according to the engine. A killed run may not have recorded the start. */
   hasNewVersionStarted: boolean;
-  /** Change that another process made after the run, as the beginning of a sentence; null if there is none. */
+  /** Change that another process made after the run; null if none. Beginning of a sentence. */
   externalChange: string | null;
   /** False if `--no-rollback` was given. */
   canRollBack: boolean;
@@ -32,15 +28,11 @@ export type RecoveryAction =
   | { kind: 'leave'; because: string }
   | { kind: 'resume'; changeover: Rollout }
   | { kind: 'undo'; afterwards: ActionAfterUndo }
-  /**
-   * The new version has started and cannot be rolled back: its update is completed before the requested update begins.
-   */
+  /** The new version has started and cannot be rolled back, so its update is completed first. */
   | { kind: 'complete'; changeover: Rollout }
-  /** The new version has started, but its update must not be attempted again: the restore point is restored. */
+  /** The new version has started. Its update is not tried again; the restore point is restored. */
   | { kind: 'roll-back' }
-  /**
-   * The new version has started, its update must not be attempted again, and a rollback is impossible or not allowed.
-   */
+  /** The new version has started. Its update is not tried again, and a rollback is impossible or forbidden. */
   | { kind: 'give-up' };
 
 type ActionAfterUndo =
@@ -61,8 +53,7 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
   // If the updater has crashed, another attempt would crash in the same step.
   const hasCrashed = wayBack === null && runOutcomeOf(state)?.outcome === 'crashed';
   const isNewThere = started || now.hasNewVersionStarted;
-  // If the new version has not started, the old version may have been started after the interruption, and may have
-  // written data that is not in the restore point.
+  // Since the interruption, the old version may have written data that the restore point lacks.
   const isStale = data.point != null && !isNewThere;
   if (rollout !== null && wayBack === null && isReplacingOrVerifying(state)) {
     const isStuck = exhausted || hasCrashed;
@@ -72,8 +63,8 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
       return { kind: data.point?.state === 'saved' && now.canRollBack ? 'roll-back' : 'give-up' };
     }
   }
-  // If the run had not reached the `recreate` phase, undoing it starts the services that were stopped to save data. The
-  // update then starts over.
+  // If the `recreate` phase had not begun, undoing starts the services stopped to save data. The update then starts
+  // over.
   return {
     kind: 'undo',
     afterwards: planAfterUndo(data, now.isOwnRun, exhausted || (hasCrashed && now.isOwnRun)),

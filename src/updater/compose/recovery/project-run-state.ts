@@ -20,7 +20,7 @@ export interface LockedInstance {
   lock: Lock;
 }
 
-/** State of a run so far, for the cleanup and for the last log line, which may have to be written at any moment. */
+/** State of a run so far, for the cleanup and the last log line. That line may be needed at any moment. */
 export interface ProjectRunState {
   instance: FoundInstance | null;
   lock: Lock | null;
@@ -74,7 +74,7 @@ export function projectOutcomeFactsOf({
     : { ...journalOutcomeFactsOf(previous.data, halfDone), mayHaveReplaced: false };
 }
 
-/** Returns the services that can be recreated without dumping their data first; null if no service needs a dump. */
+/** Returns the services that can be recreated without a dump of their data. Null if no service needs a dump. */
 function findSafeServices(installation: Installation): string[] | null {
   const { containers, model } = installation;
   const names = [...new Set(containers.map(serviceOf))].filter((name) => name in model.services).sort();

@@ -38,8 +38,8 @@ import { maxUpdaterStarts, planRecovery } from './plan-recovery.ts';
 import type { LockedInstance, ProjectRunState } from './project-run-state.ts';
 
 /**
- * Completes or undoes an interrupted run according to its journal, or returns it as the run to resume. Also makes the
- * log write to the state directory.
+ * Completes or undoes an interrupted run, or returns the run to resume. Also makes the log write to the state
+ * directory.
  * @throws UpdateError files-not-restored, containers-not-restored, killed-repeatedly, broken
  */
 export async function recoverPreviousRun(
@@ -67,8 +67,7 @@ export async function recoverPreviousRun(
       containerId: instance.own.id,
       ...nextAttemptFieldsOf(data),
       attempt: facts.attempt,
-      // A `roll-back` keeps the outcome in the journal, so that a crash stays recorded if this run is killed before the
-      // rollback begins.
+      // `roll-back` keeps the journal's outcome: if this run is killed, a crash must stay recorded.
       ...(step.kind !== 'roll-back' && { state: unfinishedStateOf(data.state) ?? data.state }),
     });
   }
@@ -79,8 +78,8 @@ export async function recoverPreviousRun(
     case 'leave': {
       // Services that the interrupted run stopped to save their data must be started again.
       if (isBeforeReplacing(data.state)) {
-        // Ports are read in a helper container, which uses the image of the updater container in the journal. That
-        // container may have been removed, so this container is recorded instead.
+        // Ports are read in a helper container with the recorded updater container's image. That container may have
+        // been removed, so record this container.
         await journal.tryWrite({ containerId: instance.own.id });
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
@@ -116,7 +115,7 @@ export async function recoverPreviousRun(
         return { kind: 'ended', ending: logLastLine(step.afterwards.ending, log) };
       }
       if (step.afterwards.kind === 'give-up') {
-        // The error is this run's outcome: if this container is restarted, it reports the error again.
+        // Keep the journal, so that a restarted container of this run reports the error again.
         soFar.journal = journal;
         throw new UpdateError('killed-repeatedly', describeRepeatedFailure(data));
       }
@@ -146,15 +145,15 @@ export async function recoverPreviousRun(
 }
 
 /**
- * Whether undoing the run must also restore data. If the run had not begun to replace containers, another process
- * started the new version from the written files, and the new version may have changed the data.
+ * Whether undoing the run must also restore data. Before containers are replaced, only another process can have started
+ * the new version. That version may have changed data.
  */
 const shouldRestoreData = ({ options }: RunContext, { state }: JournalData): boolean =>
   rollbackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
 
 /**
- * Begins a rollback to the restore point. Returns the outcome that the run will have after the rollback; null if the
- * restore point's record is missing.
+ * Begins a rollback to the restore point. Returns the run's final outcome; null if the restore point's record is
+ * missing.
  * @throws UpdateError broken
  */
 async function beginRestorePointRollback(context: JournaledContext, why: string): Promise<RunOutcome | null> {
@@ -176,8 +175,8 @@ async function beginRestorePointRollback(context: JournaledContext, why: string)
 }
 
 /**
- * Starts the data services again if data was saved, because a run that was killed on a full disk may have stopped all
- * services for a rollback that is not in the journal.
+ * Starts the data services again if data was saved. On a full disk, a killed run may have stopped all services without
+ * a journal entry.
  */
 async function startServicesOfSavedData(context: JournaledContext): Promise<void> {
   if (context.journal.data.point?.state !== 'saved') return;

@@ -6,8 +6,8 @@ import { composeLabels } from '../../../engine/objects/labels.ts';
 import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import type { Log } from '../../run/log/run-log.ts';
 
-// `pre_start` hooks (compose 5.3 and later) are commands that compose runs with the new image, in a separate container,
-// before it starts the service. The service is unavailable during a hook, and a hook's changes cannot be undone
+// `pre_start` hooks (compose 5.3 and later) are commands that compose runs before it starts a service. Each hook runs
+// with the new image in a separate container. Meanwhile, the service is unavailable. A hook's changes cannot be undone
 // (docs/contract.md 5.8).
 
 const hookPollMs = 100;
@@ -24,7 +24,7 @@ async function isHookRunning(engine: Engine, { project, name }: Service): Promis
 }
 
 /**
- * Waits for a hook of a killed compose command: another `up` would start a second hook at the same time.
+ * Waits for a hook of a killed compose command. Another `up` would start a second hook in parallel.
  * @throws UpdateError recreate-failed if the hook does not finish
  */
 export async function awaitPreStartHooks(engine: Engine, service: Service, log: Log): Promise<void> {

@@ -14,22 +14,16 @@ import type { ReplacementContext } from './replacement.ts';
 /** Time limit in ms for an `up` command, excluding the grace periods of containers that compose stops. */
 const upTimeoutMs = 900_000;
 
-/**
- * Errors that the engine returns while it is still finishing work that compose or the engine had begun before being
- * killed.
- */
+/** Errors while the engine finishes work from before compose or the engine was killed. */
 const busyEngineMessage =
   /is already in use by container|removal of container \S+ is already in progress|No such container|is marked for removal|cannot stop container/i;
 
-/** Error about a task left behind by a killed engine. Its container can no longer start and must be recreated. */
+/** Error about a task that a killed engine left. The container cannot start and must be recreated. */
 const stuckTaskMessage = /task \S+ already exists/i;
 
 /** Results of earlier `up` commands for a service. */
 export interface UpAttempts {
-  /**
-   * Message of the error to report. A message about a busy engine does not replace any other message, because the
-   * engine may be busy only with what an earlier command left behind.
-   */
+  /** Message to report. A busy engine's message replaces no other, because an earlier command may be the cause. */
   cause?: string | undefined;
   isCauseOfBusy?: boolean;
   isStuck?: boolean;
@@ -62,8 +56,7 @@ export async function replaceService(
   await look();
   if (result.exitCode === 0) return;
   const messages = parseComposeMessages(result.stderr);
-  // A failed hook is not retried: it would fail again, and may have done half of its work. Its author must decide what
-  // to do.
+  // A failed hook is not retried: half of its work may be done, so its author must decide.
   const failed = step.hook ? findPreStartHookError(service, messages) : null;
   if (failed) throw failed;
   const isLost = isConnectionLost(result.stderr);
@@ -81,8 +74,7 @@ export async function replaceService(
   const { image = null } = rollout.moved.find(({ name }) => name === service) ?? {};
   if (image !== null && (await pullMissingImage(work, compose, service, image)))
     throw new RetryableError(`up ${service}`, failure);
-  // After the new version has started, a rollback without a restore point is impossible, so every failure is worth
-  // another attempt.
+  // Once the new version has started, always try again, because a rollback may be impossible.
   if (!isBusy && !journal.data.started) throw failure;
   const why = isLost
     ? `the connection to the engine was lost while ${service} was being replaced`
@@ -91,7 +83,7 @@ export async function replaceService(
 }
 
 /**
- * Fails if the next `up` would use other images than this run because a user has edited the files.
+ * Fails if the next `up` would use other images, because a user has edited the files.
  * @throws UpdateError recreate-failed
  */
 async function requireUneditedFiles({ engine, journal }: ReplacementContext, service: string): Promise<void> {

@@ -14,14 +14,14 @@ import {
 export type ReplaceStep =
   | { kind: 'remove-leftovers'; containers: readonly Container[] }
   /**
-   * New containers without their final names: an `up` was killed after it had removed the old containers. The new
-   * containers are kept, because they have the anonymous volumes.
+   * New containers without their final names: `up` was killed after removing the old containers. The new containers are
+   * kept, because they have the anonymous volumes.
    */
   | { kind: 'give-name'; containers: readonly Container[] }
   | { kind: 'stop'; service: string; containers: readonly Container[] }
   /**
-   * Compose creates each new container before it stops the old one. With `hook`, compose runs commands with the new
-   * image before it starts a container.
+   * Compose creates each new container before it stops the old one. With `hook`, compose first runs commands with the
+   * new image.
    */
   | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean; hook?: true }
   /** The service must run to completion before the next step. */
@@ -33,16 +33,16 @@ export type ReplaceStep =
   | { kind: 'stop-again'; service: string; containers: readonly Container[] };
 
 /**
- * Longest grace period in seconds with which compose may stop a container. This run stops containers with longer grace
- * periods itself: a proxy in front of the engine may cut off compose's long request, and compose 5 may then remove the
- * running container by force.
+ * Longest grace period in seconds that is left to compose. This run itself stops containers with longer grace periods.
+ * A proxy before the engine may cut off compose's long request. Compose 5 may then remove the running container by
+ * force.
  */
 const maxComposeGraceSeconds = 30;
 
 /**
- * Plans the remaining steps: start added services, stop old workers, run migrations, replace the app, workers and
- * services in their namespaces, remove old services. In this order, the app's downtime is short, and no new worker runs
- * if the new app cannot start.
+ * Plans the remaining steps. Order: start added services, stop old workers, run migrations, replace the app, workers
+ * and services in their namespaces, remove old services. The app's downtime is then short, and no new worker runs if
+ * the new app cannot start.
  * @param now - existing containers of the project
  * @param isReplaced - whether this process has already replaced all containers of a service
  */
@@ -54,8 +54,7 @@ export function listReplaceSteps(
   const undone = rollout.moved.filter(
     (moved) => !isReplaced(moved.name) && !isServiceUpdated(rollout, moved, now.containers),
   );
-  // If only migrations are incomplete, nothing is pending: a migration must not run again just because its container
-  // was removed.
+  // A migration must not run again just because its container was removed.
   const pending = undone.some(({ runsOnce }) => !runsOnce) ? undone : [];
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));
@@ -67,8 +66,7 @@ export function listReplaceSteps(
     const containers = now.containers.filter(isExtra);
     if (containers.length > 0) steps.push({ kind: 'stop-again', service: name, containers });
   }
-  // Only leftovers of services that compose still has to replace are removed. Other leftovers belong to another compose
-  // command, which is about to remove the old container.
+  // Remove only leftovers of pending services. Another compose command is still working with the other leftovers.
   const leftovers = now.leftovers.filter((container) => names.has(serviceOf(container)));
   if (leftovers.length > 0) steps.push({ kind: 'remove-leftovers', containers: leftovers });
   const nameless = own.filter(hasTemporaryName);
@@ -108,14 +106,14 @@ export function listReplaceSteps(
       service: moved.name,
       scale: requiredContainerCountOf(rollout, moved),
       start,
-      // Force is required for a service in the namespace of another service, because compose does not replace a service
-      // whose own definition is unchanged. A service without old containers is only started.
+      // Without force, compose keeps a service whose namespace changes but whose definition does not. A service without
+      // old containers is only started.
       force: moved.follows && oldOf(moved).length > 0,
       ...(start && moved.hasStartHook && { hook: true }),
     });
   };
   const lasting = pending.filter(({ isRemoved }) => !isRemoved);
-  // Services added by the release start and become healthy before anything is stopped, unless they need a migration.
+  // Added services become healthy before anything is stopped, unless they need a migration.
   const at = lasting.findIndex(({ added }) => added === undefined);
   const later = at < 0 ? [] : lasting.slice(at);
   const isThere = (service: string) =>

@@ -9,9 +9,8 @@ import type { ReplaceStep } from './replace-steps.ts';
 import type { ReplacementContext } from './replacement.ts';
 
 /**
- * Runs a service to completion, such as a migration that other services depend on (docs/contract.md 2.11). If a killed
- * run has already started the service, waits for it to finish and accepts the result. Never stops the service, because
- * its work would be left half done.
+ * Runs a service to completion, such as a migration (docs/contract.md 2.11). Never stops the service, because its work
+ * would stay half done.
  * @param bringUp - starts the service
  * @throws UpdateError migration-failed, also if the service does not finish before the timeout
  */
@@ -47,6 +46,7 @@ export async function runServiceToCompletion(
       cause,
     });
   };
+  // If a killed run has already started the service, wait, and accept the result.
   if (own(await list()).some(isUp)) {
     log.info(`${name} is already running; waiting for it to finish`);
     await toEnd();

@@ -18,7 +18,7 @@ export async function stopContainers(
   await awaitWithHeartbeat(log, sentence, engine.stopContainers(ids, graces));
 }
 
-/** Stops and removes containers, but not their volumes: a new container may share volumes with an old container. */
+/** Stops and removes containers. Keeps their volumes, because a new container may share them. */
 export async function stopAndRemoveContainers(
   dataContext: EngineContext,
   containers: readonly { id: string; name: string }[],

@@ -15,9 +15,8 @@ interface UsageContext {
 }
 
 /**
- * Returns the running containers that use one of the services but are not updated, such as `report-1 (db)`. A container
- * of the project uses the services that it depends on. Any other container counts as using the services with which it
- * shares a network.
+ * Returns running containers that use the services but are not updated, such as `report-1 (db)`. In the project,
+ * dependencies count as use. Outside the project, a shared network counts.
  */
 export function findDependentContainers(
   services: readonly string[],

@@ -32,8 +32,8 @@ import {
 } from './describe-restore-point.ts';
 
 /**
- * Plans which data the restore point contains, checks that it can be saved, and logs the result. If no restore point
- * was requested, returns null and logs which existing restore point becomes unusable.
+ * Plans and logs the restore point's data, and checks that the data can be saved. If no restore point was requested,
+ * returns null and logs which existing one becomes unusable.
  * @throws UpdateError engine-version
  */
 export async function planRestorePoint(
@@ -104,10 +104,7 @@ export async function planRestorePoint(
   return surveyed.point;
 }
 
-/**
- * Reads the complete restore points, newest first, and determines which of them were used by a rollback. Unreadable
- * restore points are skipped.
- */
+/** Reads the complete restore points, newest first, and whether a rollback used them. Skips unreadable ones. */
 async function readEarlierRestorePoints(
   directory: string,
   project: { name: string; directory: string },
@@ -123,13 +120,13 @@ async function readEarlierRestorePoints(
   return { earlier: previous, used };
 }
 
-/** Returns the downtime and data size of the newest restore point whose downtime is known; null if there is none. */
+/** Returns downtime and size of the newest restore point with a known downtime; null if none. */
 function lastTime(points: readonly RestorePointRecordData[]): PreviousSaveTiming | null {
   const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
   return timed ? { bytes: bytesToReadOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;
 }
 
-/** Returns the host path of the directory or of its nearest existing parent, which is on the same disk. */
+/** Returns the host path of the directory, or of its nearest existing parent. The parent is on the same disk. */
 async function findExistingParent(host: string, paths: HostPaths): Promise<string> {
   const isThere = (path: string) =>
     stat(paths.fromHost(path) ?? path).then(

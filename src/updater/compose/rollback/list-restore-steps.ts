@@ -9,12 +9,9 @@ import {
 } from '../../run/state/rollout.ts';
 
 export type RestoreStep =
-  /** New containers, removed to free their names. This is safe, because the new version has not been started. */
+  /** New containers, removed to free their names. Safe, because the new version has not been started. */
   | { kind: 'remove-new'; containers: readonly Container[] }
-  /**
-   * The container must be recreated: the engine cannot start it, or it uses a namespace of a container that was
-   * recreated.
-   */
+  /** To be recreated: the engine cannot start the container, or its namespace belongs to a recreated container. */
   | { kind: 'remove-orphan'; service: string; record: ContainerRecord }
   | { kind: 'rebuild'; service: string; record: ContainerRecord }
   /** The container must be recreated, but its configuration is not in the journal. */
@@ -22,9 +19,7 @@ export type RestoreStep =
   /** The container exists, but is no longer connected to these networks. */
   | { kind: 'connect'; service: string; record: ContainerRecord; networks: readonly string[] }
   | { kind: 'start'; service: string; record: ContainerRecord }
-  /**
-   * The container must be stopped: another `up` has started it, or it is in the old namespace of a restarted container.
-   */
+  /** To be stopped: another `up` started the container, or it still uses a restarted container's old namespace. */
   | { kind: 'stop-old'; service: string; record: ContainerRecord }
   /** Containers to wait for, because they were running and healthy before the update. */
   | { kind: 'await-old'; records: readonly ContainerRecord[] }
@@ -32,8 +27,7 @@ export type RestoreStep =
   | { kind: 'compare'; records: readonly ContainerRecord[] };
 
 /**
- * Plans the remaining steps that restore the old containers. Each container is left unchanged, reconnected, started or
- * recreated.
+ * Plans the remaining steps that restore the old containers. Each container is kept, reconnected, started or recreated.
  * @param now - containers of the project, including compose's leftovers, and the container snapshots in the journal
  * @param own - old ids of the containers that this process has recreated, and of those that it has started
  */
@@ -79,12 +73,10 @@ export function listRestoreSteps(
         if (isRunning) steps.push({ kind: 'stop-old', service, record });
         continue;
       }
-      // A restarted container has a new namespace. Services that share it must also be restarted, because they would
-      // otherwise stay in the old namespace.
+      // A restarted container has a new namespace. Services in its old namespace must also be restarted.
       const isStale: boolean = follows && isAnyStarted && isRunning && !own.started.has(record.id);
       if (isStale) steps.push({ kind: 'stop-old', service, record });
-      // Each reconnection is followed by a start: a container that cannot be reconnected is recreated, and is then not
-      // running.
+      // Always start after a reconnection: if reconnecting fails, the container is recreated and not running.
       const isStarted: boolean = !isRunning || isStale || networks.length > 0;
       if (isStarted) steps.push({ kind: 'start', service, record });
       isAnyStarted ||= isStarted || own.started.has(record.id);
@@ -106,19 +98,15 @@ const missingNetworks = (
 
 /** Known stop requests of the run that is being rolled back. */
 export interface KnownStopRequests {
-  /**
-   * Whether the run was killed. A killed run may have requested a stop of any running container, and the engine does
-   * not report such requests.
-   */
+  /** Whether the run was killed. The engine does not report stops that a killed run requested. */
   wasKilled?: boolean;
   /** Ids of containers that are being stopped, according to engine events. */
   stopping?: readonly string[];
 }
 
 /**
- * Finds running old containers that may exit at any moment, because a stop may have been requested: an inspection does
- * not show such requests. After a killed run, returns all except migrations; otherwise, those of workers and of partly
- * replaced services, and those with stop events. Paused containers are left out: they have no stop request.
+ * Finds running old containers that may exit at any moment, because a stop may have been requested. An inspection does
+ * not show such requests. A paused container has no stop request.
  */
 export function findStoppingContainers(
   rollout: Rollout,
@@ -131,6 +119,7 @@ export function findStoppingContainers(
     serviceContainerRecordsOf(rollout, service).some(
       ({ id, down }) => !down && !all.some((container) => container.id === id && isUp(container)),
     );
+  // A killed run may have stopped any service; otherwise, only workers and partly replaced services.
   const told = rollout.moved
     .filter(({ runsOnce }) => !runsOnce)
     .filter(({ name, isApp, follows }) => wasKilled || (!isApp && !follows) || hasBegun(name))
@@ -156,8 +145,7 @@ export function assignOldContainerIds(
 }
 
 /**
- * Returns the names of old containers that existed when the restore began, and that have since been removed or are
- * being removed.
+ * Returns the names of old containers that have been, or are being, removed since the restore began.
  * @param there - ids of the containers that existed when the restore began
  */
 export function listRemovedContainers(

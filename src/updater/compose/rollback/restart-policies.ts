@@ -4,10 +4,7 @@ import { toObject } from '../../../engine/objects/json.ts';
 import { type JournaledRestorePoint, writeRestorePointState } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 
-/**
- * Replaces the restart policies of stopped containers with `unless-stopped`, so that a restarted engine does not start
- * them.
- */
+/** Sets the restart policy `unless-stopped`, so that a restarted engine does not start stopped containers. */
 export async function suspendRestartPolicies(
   context: JournaledContext,
   point: JournaledRestorePoint,
@@ -20,11 +17,10 @@ export async function suspendRestartPolicies(
     return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
   });
   if (policies.length === 0) return;
-  // Replace all policies, but record only those that are not recorded yet: a policy recorded by a killed run or in an
-  // earlier round may not have been replaced.
   const added = policies.filter(({ id }) => !known.has(id));
   if (added.length > 0)
     await writeRestorePointState(context.journal, { policies: [...point.policies, ...added] });
+  // Replace recorded policies too, because a killed run or an earlier round may not have replaced them.
   for (const { id } of policies) await setRestartPolicy(context, { id, policy: 'unless-stopped' });
 }
 

@@ -50,8 +50,7 @@ export const restoreStepExecutors: RestoreExecutors = {
   start: async ({ record }, work) => {
     const start = () => work.engine.startContainer(currentIdOf(record, work));
     await start().catch(async (error: unknown) => {
-      // A network that was removed and recreated has a new id. A container that still uses the old id must be
-      // recreated.
+      // A recreated network has a new id. A container with the old id must be recreated.
       const isLost = /network \S+ not found/.test(findEngineError(error)?.message ?? '');
       if (!isLost || work.successors.has(record.id)) throw error;
       await removeAndRecreate(record, work);
@@ -105,10 +104,7 @@ async function recreateFromJournal(record: ContainerRecord, work: ContainerResto
   log.info(`recreated ${record.name} from the old image`);
 }
 
-/**
- * Checks the privileges of a container before it is removed and recreated, because the engine cannot report those of a
- * removed container.
- */
+/** Checks a container's privileges before its removal, because the engine cannot report them afterwards. */
 async function checkPrivilegesOnce(record: ContainerRecord, work: ContainerRestoreContext): Promise<void> {
   const { engine, journal, successors, checkedContainerIds: agreed } = work;
   if (!journal.isInherited || agreed.has(record.id)) return;

@@ -52,7 +52,7 @@ const tries = 3;
 /** How often one container may be started while data is being restored. */
 const maxStarts = 3;
 
-/** Opens the record of a run's restore point; null if there is no restore point, or if it is incomplete. */
+/** Opens the record of a run's restore point; null if there is no complete restore point. */
 export async function openRestorePointRecord({
   data: { point, project },
 }: Journal): Promise<RestorePointRecord | null> {
@@ -85,10 +85,7 @@ export async function requireRestorableData(
   });
 }
 
-/**
- * Retries failed work, because a restarted engine or a killed helper container does not mean that the restore point is
- * unusable.
- */
+/** Retries failed work: a restarted engine or a killed helper container may be the cause. */
 const retryRestorePointWork = <T>(dataContext: DataContext, work: () => Promise<T>): Promise<T> =>
   retryUntilDone(dataContext, () =>
     work().catch((cause: unknown) => {
@@ -101,9 +98,8 @@ const retryRestorePointWork = <T>(dataContext: DataContext, work: () => Promise<
   );
 
 /**
- * Begins a rollback that restores data, and stops everything that could write to the data. If this run is killed, the
- * next run continues the rollback. `back` is the journal of the run to undo. `isChecked` is true if the restore point
- * has just been checked.
+ * Begins a rollback that restores data, and stops all writers. If this run is killed, the next run continues. `back` is
+ * the journal to undo. `isChecked`: whether the restore point was just checked.
  * @throws UpdateError no-space
  */
 export async function beginRollbackWithData(
@@ -114,7 +110,7 @@ export async function beginRollbackWithData(
   const { journal } = context;
   const { place: location, point } = record;
   const { from, tags, changeover: rollout, blueprints: snapshots } = back;
-  // Name temporary files after this run, because if it is killed, the next run searches for them by that name.
+  // If this run is killed, the next run finds the temporary files by this run's name.
   const { run, project } = journal.data;
   const files = back.files.map((each) => ({ ...each, temporary: temporaryPathOf(each.real, run) }));
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
@@ -127,9 +123,8 @@ export async function beginRollbackWithData(
     },
   });
   await stopWriters(context);
-  // If the journal could not be written, delete only the reserve file for the journal. The other reserve files are for
-  // the engine, and are deleted once the rollback is in the journal.
   if (failure === null) return;
+  // Only the reserve file for the journal: the engine's are deleted once the rollback is in the journal.
   await removeReserveFiles(project.directory, ['journal']);
   await removeOldReserve(location);
   await journal.write().catch(rethrowJournalWriteError);
@@ -147,8 +142,8 @@ export function rethrowJournalWriteError(cause: unknown): never {
 }
 
 /**
- * Stops all containers that can write to the data. This must be the first step, because the new version may have filled
- * the disk, and only this step needs no disk space.
+ * Stops all containers that can write to the data. Must be first: the disk may be full, and only stopping needs no
+ * space.
  */
 async function stopWriters(context: JournaledContext): Promise<void> {
   await stopContainerGroups(context, await listContainersInStopOrder(context.engine, context.journal.data));
@@ -158,10 +153,7 @@ async function stopWriters(context: JournaledContext): Promise<void> {
 const removeOldReserve = ({ directory }: RestorePointLocation): Promise<void> =>
   rm(join(directory, 'reserve'), { force: true }).catch(() => {});
 
-/**
- * Creates the error for a rollback that lacks disk space. The rollback is incomplete, and all services stay stopped
- * until the next run.
- */
+/** Creates the error for a rollback without enough disk space. All services stay stopped until the next run. */
 const createDiskFullError = (cause: UpdateError): UpdateError =>
   new UpdateError('no-space', cause.message, {
     ...{ outcome: 'broken', detail: cause.detail, cause },
@@ -169,8 +161,8 @@ const createDiskFullError = (cause: UpdateError): UpdateError =>
   });
 
 /**
- * Restores the data once, and compares it with the restore point. No covered service runs between the first stop and
- * the start of the data services. Can be repeated in any state.
+ * Restores the data once, and compares it with the restore point. No covered service runs until the data services are
+ * started. Can be repeated in any state.
  * @param starts - counts how often each container is started while data is being restored
  * @throws RetryableError; UpdateError data-not-restored
  */
@@ -191,8 +183,7 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   await stopWriters(context);
   await removeReserveFiles(project.directory);
   await removeOldReserve(location);
-  // Journals of earlier updater releases have no `isChecked`. Those releases checked the restore point before they
-  // wrote the rollback to the journal.
+  // Earlier updater releases wrote no `isChecked`, and checked the restore point before recording the rollback.
   if (point.isChecked === false) await requireUsableRestorePoint(context, { doors: dataContext, found });
   log.info(`restoring the data of ${version}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`);
   const watch = await watchDataWriterStarts(dataContext, journal, mounts);
@@ -205,8 +196,7 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
     });
     const started = await watch.listStartedContainers();
     if (started.length > 0) await stopStartedContainers(context, { started, starts });
-    // Repeat an aborted copy even if no container is listed: the container that caused the abort had exited before the
-    // watch began.
+    // Repeat even if no container is listed: the cause may have exited before the watch began.
     if (failure instanceof ContainerStartedError)
       throw new RetryableError('restore after a start', createDataNotRestoredError(failure.message), {
         tries: Number.POSITIVE_INFINITY,
@@ -227,8 +217,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
 }
 
 /**
- * Stops containers that were started during the restore. They may have written to the data, so the data must be
- * restored again.
+ * Stops containers that were started during the restore. Because they may have written data, the restore must be
+ * repeated.
  * @throws RetryableError; UpdateError data-not-restored
  */
 async function stopStartedContainers(
@@ -331,8 +321,8 @@ async function restoreOnce(
 }
 
 /**
- * Stops all containers of the covered services, and removes the new containers of the updated services. A restarted
- * engine does not start the stopped containers, but a user still can.
+ * Stops the covered services' containers, and removes the updated services' new containers. A restarted engine does not
+ * start stopped containers, but a user still can.
  */
 export async function stopCoveredServices(context: JournaledContext): Promise<void> {
   const { engine, journal } = context;
@@ -351,8 +341,8 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
 }
 
 /**
- * Restores the restart policies that the rollback changed, and starts the data services. After a data restore, also
- * restarts services that keep a queue only in memory, because jobs of the failed version must not be processed.
+ * Restores the changed restart policies, and starts the data services. After a data restore, also restarts services
+ * with a queue only in memory: the failed version's jobs must not be processed.
  * @throws UpdateError containers-not-restored
  */
 export async function restartDataServices(context: JournaledContext): Promise<void> {
@@ -360,8 +350,7 @@ export async function restartDataServices(context: JournaledContext): Promise<vo
   const { point, state, project, changeover: rollout } = journal.data;
   if (!point) return;
   for (const each of point.policies) await setRestartPolicy(context, each);
-  // A stop requested by a killed run may still be in progress, and would later stop a service that seems to be running.
-  // Therefore, complete the stop first.
+  // A killed run's stop may still be in progress, and later stop a running service. Therefore, complete the stop first.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProjectContainers(engine, project.name);
     const groups = await listContainersInStopOrder(engine, journal.data);

@@ -10,8 +10,8 @@ import type { Rollout } from '../../run/state/rollout.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 
 /**
- * Writes everything required for a rollback to the journal before containers are replaced. If data was saved, the
- * journal already contains the container snapshots.
+ * Before containers are replaced, writes everything that a rollback needs to the journal. If data was saved, the
+ * journal already has the container snapshots.
  */
 export async function prepareRollback(
   context: JournaledContext,
@@ -28,8 +28,7 @@ export async function prepareRollback(
 }
 
 /**
- * Takes snapshots from which the containers of these services can be recreated. Snapshots of stopped containers may
- * lack MAC addresses.
+ * Takes snapshots for recreating these services' containers. Snapshots of stopped containers may lack MAC addresses.
  */
 export async function takeServiceSnapshots(
   { engine, log }: EngineContext,

@@ -46,7 +46,7 @@ import { removeRunRestorePoint } from './remove-run-restore-point.ts';
 
 /** How often one container may be started while data is being copied. */
 const maxStarts = 2;
-/** A container that starts again within this many milliseconds of its stop counts as being in a restart loop. */
+/** A container that restarts within this many ms of its stop is in a restart loop. */
 const restartLoopMs = 10_000;
 
 /** Restore point to create, and the services to stop for it. */
@@ -63,7 +63,7 @@ interface SaveContext extends JournaledContext, SaveRequest {
   record: RestorePointRecord;
 }
 
-/** Guards the saved data until the old containers are replaced: the old version must not change the data again. */
+/** Guards the saved data against the old version until its containers are replaced. */
 export interface DataSaveResult {
   record: RestorePointRecord;
   /**
@@ -76,7 +76,7 @@ export interface DataSaveResult {
 }
 
 /**
- * Runs the first half of the `save` phase: copies the data while all services are running.
+ * Copies the data while all services are running: the first half of the `save` phase.
  * @throws UpdateError save-failed, no-space; CancelledError
  */
 export async function saveDataWhileRunning(
@@ -87,7 +87,7 @@ export async function saveDataWhileRunning(
   log.enterPhase('save');
   const dataContext = await createDataContext(context);
   const { project } = journal.data;
-  // A restore point that a rollback has used is no longer needed: its data became the current data.
+  // A used restore point is no longer needed, because a rollback made its data current.
   await removeProjectRestorePoints(dataContext, planned.directory, project, { onlyUsed: true });
   const location = await createRestorePointDirectory(planned.directory, project, startedAt);
   await journal.write({
@@ -117,9 +117,8 @@ export const initialJournaledRestorePoint = {
 } as const satisfies Partial<JournalData['point']>;
 
 /**
- * Runs the second half of the `save` phase: stops the covered services, copies the changes, and starts the data
- * services again. Returns null if another version was started in the meantime: the update then continues without a
- * restore point.
+ * Runs the second half of the `save` phase, with the covered services stopped. Returns null if another version was
+ * started. The update then continues without a restore point.
  * @throws UpdateError save-failed, no-space, containers-not-restored; CancelledError
  */
 export async function saveDataWhileStopped(
@@ -182,9 +181,7 @@ export async function saveDataBeforeRollback(
   }
 }
 
-/**
- * Before the first stop, writes to disk the restore point's record and everything required to start the services again.
- */
+/** Before the first stop, writes the record and everything needed for restarting services to disk. */
 async function prepareStop(
   context: JournaledContext,
   requested: SaveRequest,
@@ -200,7 +197,7 @@ async function prepareStop(
   const location = restorePointLocationOf(journal.data.point.directory, project);
   await journalCoveredServices(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
-  // Also retain the updater's own image, because a restore needs it, and a newer updater takes over its tag.
+  // Also retain the updater's image: a restore needs it, and its tag moves to newer updaters.
   const images = [...new Set([...old, dataContext.helperImageId])];
   await retainImages(engine, project.name, location, images);
   if (kind === 'update') {
@@ -253,7 +250,7 @@ async function journalCoveredServices(work: Omit<SaveContext, 'place' | 'record'
 const syncCopies = ({ log, place: location }: SaveContext): Promise<void> =>
   awaitWithHeartbeat(log, 'writing the restore point to disk', syncFileSystems([location.directory]));
 
-/** Stops the services and saves their data. False if another version started: there is then no restore point. */
+/** Stops the services and saves their data. Returns false, without a restore point, if another version started. */
 async function stopAndCopy(work: SaveContext, watch: ContainerStartWatch): Promise<boolean> {
   const { log, journal, point, record, options } = work;
   const stoppedAt = await copyWhileStopped(work, watch);
@@ -275,8 +272,8 @@ async function stopAndCopy(work: SaveContext, watch: ContainerStartWatch): Promi
 }
 
 /**
- * Stops the workers, the app and the data services, each with its grace period. Returns the time at which the downtime
- * begins (`performance.now()`): after the last worker has stopped, and before the app stops.
+ * Stops the workers, the app and the data services, each with its grace period. Returns the time after the last
+ * worker's stop, when downtime begins (`performance.now()`).
  */
 async function stopCoveredContainers(work: SaveContext): Promise<number> {
   const { log, engine, journal, changeover: rollout } = work;
@@ -299,9 +296,8 @@ async function stopCoveredContainers(work: SaveContext): Promise<number> {
 }
 
 /**
- * Stops the covered services and copies the changes. Returns the time at which the downtime began; null if another
- * version was started. Starts are counted for each container, because one `docker compose up` may start several
- * containers one after the other.
+ * Stops the covered services and copies the changes. Returns the start of the downtime; null if another version was
+ * started.
  * @throws UpdateError save-failed if a container is started repeatedly
  */
 async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): Promise<number | null> {
@@ -315,6 +311,7 @@ async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): 
     point,
     options,
   } = work;
+  // Starts count per container, because one `docker compose up` may start several in turn.
   const starts = new RepeatedStartCounter(maxStarts, restartLoopMs);
   let stoppedAt = performance.now();
   let copyingSince: number | null = null;
@@ -384,10 +381,7 @@ function startAbortTimer(
   return setTimeout(() => end.abort(error), since + 2_000 * limit - performance.now());
 }
 
-/**
- * Continues without a restore point. Also rules out a rollback, because the old version must not be started on data
- * that another version may have changed.
- */
+/** Continues without a restore point. Also rules out a rollback, because another version may have changed the data. */
 async function continueWithoutRestorePoint(work: SaveContext): Promise<void> {
   const { log, journal, changeover: rollout } = work;
   log.warn(

@@ -12,10 +12,7 @@ import type { ComposeModel } from '../../../engine/cli/compose.ts';
 export interface ExpectedModelChanges {
   /** Full image references that the services must have, keyed by service. */
   images: ReadonlyMap<string, string>;
-  /**
-   * Old and new values of the changed variables. Other values in the model may contain these variables, and change with
-   * them.
-   */
+  /** Old and new values of the changed variables. Other values in the model may contain them. */
   substitutions: readonly Substitution[];
   /** Locations of the changed variables, such as `SVC_VERSION in .env line 1`. */
   variableLocations: readonly string[];
@@ -31,9 +28,7 @@ interface Substitution {
 interface ModelComparison {
   /** Unplanned changes; empty if the edit is verified. */
   unexpected: string[];
-  /**
-   * Changed values that contain the version variable but are not versions, such as a data path or an unrelated image.
-   */
+  /** Changed values that contain the version variable but no version, such as a data path. */
   otherUses: string[];
   /** Other services whose image changes because they share the pin of an updated service. */
   alsoUpdatedServices: string[];
@@ -73,8 +68,7 @@ export function compareComposeModels(
     if (comesAlong && isSame && isInSameRelease(from, to, moves)) {
       if (!expected.images.has(service)) proof.alsoUpdatedServices.push(service);
     } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
-      // An extension field (`x-…`) has no effect on services. It may differ if it contains the YAML anchor of an
-      // updated image.
+      // An extension field (`x-…`) may differ if it contains the anchor of an updated image.
       if (!comesFromVariable && !moves.some((move) => move.from === from && move.to === to)) {
         proof.unexpected.push(says);
       }
@@ -110,7 +104,7 @@ export function requireExpectedModelChanges(
 }
 
 /**
- * Checks that new settings change only environment variables and the contents of secrets and configs. `before` is the
+ * Requires that new settings change only environment variables, and contents of secrets and configs. `before` is the
  * model without the settings. The error contains no values.
  * @throws UpdateError proof-failed
  */
@@ -139,10 +133,7 @@ export const listVariableLocations = (files: ProjectFiles, edits: readonly TextE
     variable ? [`${variable} in ${displayPathOf(files, file)} line ${line}`] : [],
   );
 
-/**
- * Returns the old and new values of edited variables. If a variable was unset, its defaults in the files count as old
- * values.
- */
+/** Returns the old and new values of edited variables. An unset variable's old values are its defaults in the files. */
 export function listVariableSubstitutions(files: ProjectFiles, edits: readonly TextEdit[]): Substitution[] {
   return edits.flatMap(({ before, after, variable, start, end }) => {
     if (variable === undefined) return [];
@@ -164,19 +155,19 @@ function isSubstitutedValue(from: string, to: string, change: Substitution): boo
 }
 
 /**
- * Whether only the version of an image changes, and the image has the same publisher as an updated image. Both images
- * then belong to the same release.
+ * Whether an image changes only its version, and shares the publisher of an updated image. Both images then belong to
+ * one release.
  */
 function isInSameRelease(from: string, to: string, moves: readonly Substitution[]): boolean {
   const [old, now] = [parseImageReference(from), parseImageReference(to)];
   if (!old || !now || old.repository !== now.repository) return false;
-  // If the tag changes but the digest does not, the tag and the digest belong to different releases.
+  // If the tag changes but the digest does not, they belong to different releases.
   if (old.digest !== null && old.digest === now.digest) return false;
   return moves.some((move) => {
     const planned = parseImageReference(move.from);
     if (planned === null) return false;
-    // A database image must be from the repository of the updated image. Otherwise, the database, when it is next
-    // recreated, would start a different version with the old version's data.
+    // A database image must be from the updated image's repository. Otherwise, a different database version would later
+    // start with the old data.
     return isDatabaseImage(old) ? isSameRepository(planned, old) : isSamePublisher(planned, old);
   });
 }
@@ -196,7 +187,9 @@ function findModelDifferences(before: unknown, after: unknown, path: string[]): 
   return [{ path, from: before, to: after }];
 }
 
-/** Whether a path in the model is the source of a `type: image` volume, which is read-only and contains no data. */
+/**
+ * Whether a path in the model is the source of a `type: image` volume. Such a volume is read-only and contains no data.
+ */
 const isImageVolume = ({ services }: ComposeModel, path: readonly string[]): boolean => {
   const [section, service = '', key, at, field] = path;
   const isSource = section === 'services' && key === 'volumes' && field === 'source' && path.length === 5;
@@ -204,8 +197,8 @@ const isImageVolume = ({ services }: ComposeModel, path: readonly string[]): boo
 };
 
 /**
- * Whether a path in the model is the content of an inline config. The content may change with the version, because,
- * unlike a file path, it does not refer to data.
+ * Whether a path in the model is the content of an inline config. Such content may change, because it does not refer to
+ * data.
  */
 const isContent = ([section, , key]: readonly string[]): boolean =>
   section === 'configs' && key === 'content';

@@ -13,9 +13,9 @@ import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 
 /**
- * Creates an overlay directory under `stage`. It contains the new texts of the project's files at their original paths,
- * and symbolic links to everything else in their directories and all parent directories. `include` and `extends`
- * therefore find the new texts, and relative paths find the original files.
+ * Creates an overlay directory under `stage`. It contains the new texts at their original paths. Symbolic links lead to
+ * everything else in the files' directories and all parent directories. `include` and `extends` then find the new
+ * texts, and relative paths the original files.
  */
 export async function createOverlayDirectory(
   stage: string,
@@ -30,7 +30,7 @@ export async function createOverlayDirectory(
   const shadowed = new Set(places.flatMap(listPathAndParents));
   for (const path of shadowed) {
     await mkdir(join(root, path), { recursive: true });
-    // A directory that cannot be listed gets no links, because it contains nothing that compose finds by name alone.
+    // If a directory cannot be listed, compose finds nothing by name alone there.
     for (const name of await readdir(path).catch(() => [])) {
       const entry = join(path, name);
       if (!own.has(entry) && !shadowed.has(entry)) await symlink(entry, join(root, entry));
@@ -44,8 +44,8 @@ export async function createOverlayDirectory(
 export const overlayPathOf = (stage: string): string => join(stage, 'shadow');
 
 /**
- * Prefixes absolute paths in `include` and `extends` with the overlay directory, because they would otherwise point to
- * the unchanged files.
+ * Prefixes absolute paths in `include` and `extends` with the overlay directory. Otherwise, such a path would lead to
+ * the unchanged file.
  */
 function redirectAbsoluteLinks(
   root: string,
@@ -73,14 +73,11 @@ function listPathAndParents(path: string): string[] {
 interface LinkPosition {
   /** Path as written, with variables. */
   path: string;
-  /** Offset of the first character of the path, or of the aliased path if the value is a YAML alias. */
+  /** Offset of the path's first character. If the value is a YAML alias, the aliased path counts. */
   start: number;
 }
 
-/**
- * Finds the positions of all paths in `include` and `extends`: paths of linked files, and base directories of relative
- * paths.
- */
+/** Finds the positions in `include` and `extends` of linked files and base directories. */
 function findLinkPositions({ documents }: ComposeFile): LinkPosition[] {
   const places = documents.flatMap((yaml) => [
     ...findIncludePositions(yaml, yaml.get(yaml.contents, 'include')),
@@ -106,10 +103,7 @@ const findExtendsPositions = (yaml: YamlDocument, services: Node | null): LinkPo
       findPathPositions(yaml, yaml.get(yaml.get(yaml.get(services, name), 'extends'), 'file')),
     );
 
-/**
- * Finds the position of a path, or the positions of all paths in a list. A path is a string, or the `path` of a
- * mapping.
- */
+/** Finds the positions of one path, or of all paths in a list. A path is a string, or the `path` of a mapping. */
 function findPathPositions(yaml: YamlDocument, node: unknown): LinkPosition[] {
   const found = yaml.resolveAlias(node);
   if (isSeq(found)) return found.items.flatMap((item) => findPathPositions(yaml, item));

@@ -9,8 +9,8 @@ import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
 import { createOverlayDirectory, overlayPathOf } from './create-overlay.ts';
 
 /**
- * Contents of additional files that override a project while an edit is checked. They apply to the model before the
- * edit and to the model after it.
+ * Additional files that override a project while an edit is checked. They apply to the models before and after the
+ * edit.
  */
 export interface PlaceholderFiles {
   composeFiles: readonly string[];
@@ -20,8 +20,7 @@ export interface PlaceholderFiles {
 }
 
 /**
- * Lets compose resolve the project with the contents in `files`. The contents of the `changed` paths are not on disk
- * yet.
+ * Lets compose resolve the project with the contents in `files`. The files at the `changed` paths are not written yet.
  * @throws UpdateError compose-invalid
  */
 export async function resolveProposedModel(
@@ -59,7 +58,7 @@ export async function resolveProposedModel(
         isStrict,
       });
     }
-    // An `include` or `extends` links to a changed file, so the new text must be available at the linked path.
+    // If `include` or `extends` links to a changed file, the link must find the new text.
     const shadow = await createOverlayDirectory(stage, compose.project.directory, files);
     const model = await compose.under(shadow).config({
       files: [...files.composeFiles.map(({ path }) => `${shadow}${path}`), ...moreFiles],
@@ -76,10 +75,7 @@ export async function resolveProposedModel(
   }
 }
 
-/**
- * Replaces temporary paths in compose's error with the original paths, because the temporary files are deleted before
- * the error is printed.
- */
+/** Replaces temporary paths in compose's error, because temporary files are deleted before printing. */
 function restoreOriginalPaths(error: UpdateError, paths: ReadonlyMap<string, string>): UpdateError {
   const own = (text: string) => [...paths].reduce((done, [from, to]) => done.replaceAll(from, to), text);
   return new UpdateError(error.code, own(error.message), {

@@ -28,17 +28,14 @@ import type { HealthReport, WatchedService } from '../health/health-evaluator.ts
 import type { ReplacementContext } from '../replace/replacement.ts';
 import { removeLeftoverContainers, renameContainers, startContainers } from '../replace/stop-containers.ts';
 
-/**
- * Time in ms for which containers may be missing: a process that removes a container may be about to create its
- * replacement.
- */
+/** Time in ms for which containers may be missing while another process replaces them. */
 const missingMs = 10_000;
 /** Maximum number of waits for services whose containers other commands keep replacing. */
 const tries = 5;
 
 /**
- * Waits until all containers of the updated services exist, are healthy and have their final names, and no other
- * command is replacing them. Returns the health reports, and the containers from the last inspection.
+ * Waits until all containers of the updated services exist, are healthy and have final names, and no other command is
+ * replacing them. Returns the health reports, and the containers from the last inspection.
  * @param app - service that must run longer than other services to count as healthy
  * @param first - containers of the project if they were just listed, otherwise null
  * @throws RetryableError; UpdateError broken
@@ -71,8 +68,8 @@ export async function awaitUpdatedServices(
   const look = async () => {
     if (!isNew) found = await list(found.containers);
     isNew = false;
-    // If another compose command has begun to replace containers in the meantime, the step is tried again. Waiting
-    // could be useless, because that command may have been killed.
+    // If another compose command has begun to replace containers, try again. That command may have been killed, so
+    // waiting could be useless.
     if (!isBusy && watch.evaluate(found, performance.now()).kind !== 'quiet')
       throw createConcurrentComposeError(app);
     return listWatchedServices(rollout, found.containers);
@@ -103,9 +100,8 @@ const isOfUpdatedService = ({ moved }: Rollout, container: Container): boolean =
   moved.some(({ name }) => name === serviceOf(container));
 
 /**
- * Waits for a concurrent compose command that is replacing new containers. Also starts containers that a killed command
- * stopped or never started, because this run creates no more containers (docs/contract.md 2.18). Returns whether a
- * command is still active. `seen` is null if the containers must be listed again.
+ * Waits for a concurrent compose command that is replacing new containers. Returns whether a command is still active.
+ * If `seen` is null, the containers must be listed again.
  */
 async function finishConcurrentCompose(
   work: ReplacementContext,
@@ -133,6 +129,8 @@ async function finishConcurrentCompose(
       (!isUnstartedWithTemporaryName(container) || debris.some(({ id }) => id === container.id)),
   );
   await renameContainers(work, nameless);
+  // This run creates no more containers, so start what a killed command stopped or never started (docs/contract.md
+  // 2.18).
   const toStart = own.filter(
     (container) =>
       debris.some(({ id }) => id === container.id) ||
@@ -145,9 +143,7 @@ async function finishConcurrentCompose(
   return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
 }
 
-/**
- * For each updated service, returns the containers that must run, and the numbers of existing and required containers.
- */
+/** Returns each updated service's containers that must run, with existing and required numbers. */
 export function listWatchedServices(rollout: Rollout, now: readonly Container[]): WatchedService[] {
   const ids = requiredContainerIdsOf(rollout, now);
   const lasting = rollout.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);

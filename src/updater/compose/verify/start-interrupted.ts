@@ -17,9 +17,9 @@ import type { ReplacementContext } from '../replace/replacement.ts';
 import { formatContainerNames, renameContainers, startContainers } from '../replace/stop-containers.ts';
 
 /**
- * Starts containers of services outside this update that another compose command stopped and, because of a conflict
- * with this run, did not replace. Containers that were stopped on purpose stay stopped. Returns whether there was such
- * a command, because it may also have changed services in this update.
+ * Starts containers outside this update that another compose command left stopped after a conflict. Containers that
+ * were stopped on purpose stay stopped. Returns whether there was such a command, because it may also have changed
+ * updated services.
  * @param first - containers of the project, just listed
  */
 export async function startInterruptedContainers(
@@ -57,8 +57,8 @@ export async function startInterruptedContainers(
 }
 
 /**
- * Finds containers of services outside this update that were running before the update, and that another compose
- * command has begun to replace and has not started again.
+ * Finds containers outside this update that were running before the update. Another compose command began to replace
+ * each of them and did not finish.
  */
 export function findInterruptedContainers(
   { moved, containers: records }: Rollout,

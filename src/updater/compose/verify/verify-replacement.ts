@@ -12,8 +12,8 @@ import { runReadyCommand } from './run-ready.ts';
 import { startInterruptedContainers } from './start-interrupted.ts';
 
 /**
- * Runs the `verify` phase: checks that the containers are healthy and run the pulled images, and warns if another
- * process has changed containers of the project.
+ * Runs the `verify` phase: the containers must be healthy and run the pulled images. Warns if another process has
+ * changed the project's containers.
  * @param seen - containers of the project if they were just listed, otherwise null
  * @throws UpdateError broken; RetryableError
  */
@@ -63,8 +63,7 @@ export async function verifyUnchangedServices(
 ): Promise<void> {
   const verifyBy = performance.now() + context.options.limits.waitTimeoutMs;
   context.log.enterPhase('verify');
-  // Remove the containers from the journal: this run does not change them, so no later run may assume that this run
-  // stopped them.
+  // This run changes none of the containers. No later run may assume that this run stopped them.
   await context.journal.tryWrite({ containers: [] });
   const up = services.flatMap(({ name: service, containers }) =>
     containers.filter(isUp).map(({ id }) => ({ service, id })),
@@ -78,13 +77,13 @@ export async function verifyUnchangedServices(
   });
 }
 
-/** Checks whether a container of an updated service has a different image from the one that was pulled. */
+/** Whether an updated service's container has another image than the pulled one. */
 export const hasUnexpectedImage = ({ moved }: Rollout, container: Container): boolean => {
   const image = moved.find(({ name }) => name === serviceOf(container))?.image;
   return image !== null && image !== undefined && !isContainerOfImage(container, image);
 };
 
-/** Returns a sentence about changed addresses that a reverse proxy may have cached; empty if there are none. */
+/** Warns about changed addresses that a reverse proxy may have cached; empty if none. */
 export function formatChangedAddressWarning({ words }: Rollout, now: readonly Container[]): string {
   const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
     const current = now.find((each) => each.name === name)?.ips ?? [];
@@ -99,10 +98,7 @@ export function formatChangedAddressWarning({ words }: Rollout, now: readonly Co
   );
 }
 
-/**
- * Compares the containers of all services that are not updated. Returns the names of those that another process has
- * replaced, added or removed.
- */
+/** Returns the names of containers outside this update that another process replaced, added or removed. */
 export function findChangedContainers({ moved, containers }: Rollout, now: readonly Container[]): string[] {
   const names = new Set(moved.map(({ name }) => name));
   const before = containers.filter((record) => !names.has(record.service));

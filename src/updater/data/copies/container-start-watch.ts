@@ -26,18 +26,14 @@ interface Watched {
 
 /**
  * Watches for containers that start while the data must not change. Events report each start at once, even of a
- * container that is removed before the next poll. Polls compare ids and start times, to find starts that the events
- * have missed.
+ * container that is soon removed. Polls compare ids and start times, to find starts that the events missed.
  */
 export class ContainerStartWatch {
   readonly #doors: DataContext;
   readonly #watched: Watched;
   readonly #around: MountSelectionContext;
   readonly #end: () => void;
-  /**
-   * Ids of containers that cannot write to the data. They are not inspected again, because a container's mounts never
-   * change.
-   */
+  /** Ids of containers that cannot write to the data. A container's mounts never change, so none is inspected again. */
   readonly #harmless = new Set<string>();
   #known = new Map<string, string>();
   #heard = new Map<string, StartedContainer>();
@@ -61,8 +57,7 @@ export class ContainerStartWatch {
   static async open(dataContext: DataContext, watched: Watched): Promise<ContainerStartWatch> {
     const info = await dataContext.engine.getInfo();
     const watch = new ContainerStartWatch(dataContext, watched, String(info.DockerRootDir ?? ''));
-    // Inspect all containers before services are stopped: there may be a hundred, and harmless ones can then be skipped
-    // during the downtime.
+    // Inspect all containers before the downtime. There may be a hundred, and harmless ones can then be skipped.
     await watch.#look();
     return watch;
   }
@@ -72,8 +67,8 @@ export class ContainerStartWatch {
   }
 
   /**
-   * Call this after all services that use the data have stopped. The first start of a container that may write to the
-   * data then aborts `work`.
+   * Call this after all services that use the data have stopped. The first start of a possible writer then aborts
+   * `work`.
    */
   async begin(work: AbortController): Promise<void> {
     this.#heard = new Map();
@@ -103,7 +98,7 @@ export class ContainerStartWatch {
     this.#work.abort(new ContainerStartedError());
   }
 
-  /** Returns all containers of covered services, even stopped ones, and other containers that can write to the data. */
+  /** Returns all containers of covered services, also stopped ones, and all other possible writers. */
   async #look(): Promise<Container[]> {
     const { engine, project } = this.#doors;
     const [running, own] = await Promise.all([
@@ -140,14 +135,14 @@ export class ContainerStartWatch {
 }
 
 /**
- * Once this many different containers have been started, no further start is tolerated. A limit for each container is
- * not sufficient: each `docker compose run`, for example, starts a new container.
+ * Once this many different containers have started, no further start is tolerated. A limit per container is not
+ * sufficient: each `docker compose run` starts a new one.
  */
 const mostStarted = 10;
 
 /**
- * Counts the unwanted starts of each container, keyed by name. Some starts are tolerated, because one `docker compose
- * up` may start several containers in turn.
+ * Counts the unwanted starts of each container, keyed by name. Some are tolerated, because one `docker compose up` may
+ * start containers in turn.
  */
 export class RepeatedStartCounter {
   readonly #stops = new Map<string, { count: number; at: number }>();

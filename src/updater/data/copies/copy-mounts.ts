@@ -38,10 +38,7 @@ function groupMountsByService(
   }));
 }
 
-/**
- * Creates a mount in the format of the Engine API. With `NoCopy`, the engine does not copy files of the image into an
- * empty volume.
- */
+/** Creates a mount for the Engine API. With `NoCopy`, an empty volume receives no files of the image. */
 export const createHelperMount = (
   { volume, path, subpath }: Pick<SavedMount, 'volume' | 'path' | 'subpath'>,
   at: number,
@@ -67,10 +64,7 @@ const runServiceHelper = <V extends HelperOperation>(
   call: Call<V>,
 ): Promise<HelperResult<V>> => runHelperContainer<V>(dataContext, createHelperCall(share, call));
 
-/**
- * Creates the helper containers for a rollback ahead of time, while the disk has space for them. @throws UpdateError
- * no-space, engine-unavailable
- */
+/** Creates the helper containers for a rollback while the disk still has space. */
 export async function createRestoreHelperContainers(
   dataContext: DataContext,
   location: RestorePointLocation,
@@ -99,8 +93,7 @@ function createHelperCall<V extends HelperOperation>(
       mounts: mounts.map(({ isFile, root, device, excluded, hasRsyncAttributes = false }) => ({
         ...{ isFile, excluded, hasRsyncAttributes },
         root: needsData ? root : null,
-        // Check the device only while a restore point is created: after a reboot, the kernel may assign a different
-        // device number to the disk.
+        // Only while a restore point is created: a reboot may change a disk's device number.
         device: canWriteCopies(verb) ? device : null,
       })),
     },
@@ -114,7 +107,7 @@ function createHelperCall<V extends HelperOperation>(
 }
 
 /**
- * Copies the data while services use it, so that little remains to be copied while they are stopped.
+ * Copies data while services are running, so that the copy after their stop is short.
  * @throws UpdateError save-failed
  */
 export async function copyMountsWhileRunning(
@@ -129,7 +122,7 @@ export async function copyMountsWhileRunning(
 
 /**
  * Compares all contents and copies the differences, for all services in parallel. Does not sync the copies to disk.
- * Logs no progress, because the percentage must not decrease within a phase.
+ * Logs no progress, because percentages must not decrease within a phase.
  * @param stopped - fulfilled when nothing writes to the data any more; the helper containers start earlier
  * @throws UpdateError save-failed; the signal's reason
  */
@@ -160,16 +153,12 @@ async function copyServiceMounts(
     });
     await runServiceHelper(dataContext, share, { ...call, code: 'save-failed' });
   } catch (error) {
-    // Report `save-failed` even if the helper container was killed. If the engine is unavailable, the next steps detect
-    // it.
+    // Report `save-failed` even for a killed helper container. If the engine is unavailable, the next steps detect it.
     throw requireUpdateError(error, 'no-space', 'engine-unavailable').withCode('save-failed');
   }
 }
 
-/**
- * Checks that all volumes exist, because the engine would create a missing volume. @throws UpdateError with the given
- * code
- */
+/** Checks that all volumes exist, because the engine would create a missing volume. */
 async function requireVolumes(
   dataContext: DataContext,
   mounts: readonly SavedMount[],
@@ -246,8 +235,7 @@ async function inspectCurrentMounts(
 }
 
 /**
- * Checks that the current mounts are the saved mounts, and that their disks have enough space for a restore. The space
- * used by current files counts as free, because the restore replaces or removes them.
+ * Checks that the current mounts are the saved mounts, and that a restore has enough space.
  * @throws UpdateError no-space, modified-since
  */
 export async function requireSpaceToRestore(
@@ -257,6 +245,7 @@ export async function requireSpaceToRestore(
   const looks = await inspectCurrentMounts(dataContext, mounts);
   const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);
   for (const [, own] of disks) {
+    // Space of current files counts as free, because the restore replaces or removes them.
     const needed = own.reduce((sum, [at, now]) => sum + (mounts[at]?.bytes ?? 0) - now.bytes, 0);
     const neededFiles = own.reduce((sum, [at, now]) => sum + (mounts[at]?.files ?? 0) - now.files, 0);
     const free = Math.min(...own.map(([, now]) => now.free));
@@ -277,8 +266,7 @@ export async function requireSpaceToRestore(
 }
 
 /**
- * Restores the data from the copies, and then checks that the data equals the copies. Can be called again after a
- * failure.
+ * Restores the data from the copies, and compares the two. Can be called again after a failure.
  * @throws UpdateError data-not-restored; the signal's reason
  */
 export async function restoreDataFromCopies(
@@ -303,10 +291,7 @@ export async function restoreDataFromCopies(
   }
 }
 
-/**
- * Returns a function that creates a progress callback for each service. Progress over all mounts is logged at most once
- * a second.
- */
+/** Returns a function that creates progress callbacks. All mounts together log at most once a second. */
 function createProgressReporters(
   { log }: DataContext,
   mounts: readonly SavedMount[],

@@ -57,9 +57,7 @@ export interface RestorePointEstimate {
 const bytesPerFile = 4_096;
 /** Share of the disk that must stay free. */
 const freeShare = 0.05;
-/**
- * Inodes that must stay free for other files of the updater and the engine: reserve files, record, backups, containers.
- */
+/** Inodes that must stay free for reserve files, the record, backups and containers. */
 const otherFiles = 1_000;
 
 /**
@@ -163,8 +161,7 @@ async function inspectMountsByService(
       request: {
         mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
       },
-      // If users are mapped, the mounts must be writable, because the kernel shows unmapped owners only in writable
-      // mounts.
+      // If users are mapped, mounts must be writable: only then does the kernel show unmapped owners.
       mounts: own.map((mount, at) => createHelperMount(mount, at, readUserMapping() === null)),
     }).catch((error) => {
       throw findMissingSourceError(own, error) ?? error;
@@ -174,7 +171,7 @@ async function inspectMountsByService(
   return seen;
 }
 
-/** If the engine could not mount a missing source, returns an error that explains it; null for any other failure. */
+/** Returns an error about the missing source of a mount; null for any other failure. */
 function findMissingSourceError(mounts: readonly UncheckedMount[], error: unknown): UpdateError | null {
   if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') return null;
   const text = [error.message, ...error.detail].join('\n');
@@ -219,9 +216,7 @@ export function listUnsavableContentReasons(
   ];
 }
 
-/**
- * Removes mounts whose files are also saved through another mount, or under another path because of a symbolic link.
- */
+/** Removes mounts whose files are saved through another mount, also through a symbolic link. */
 export const removeAliasedMounts = (mounts: readonly SavedMount[]): SavedMount[] => {
   const real = mounts.map((mount) => ({
     mount,
@@ -263,12 +258,12 @@ export interface PreviousSaveTiming {
 
 /** Time in seconds for stopping and starting services, which does not depend on the amount of data. */
 const fixedSeconds = 1;
-/** Size in bytes from which the duration of a restore point depends mainly on the speed of the disk. */
+/** From this size in bytes, a restore point's duration depends mainly on the disk's speed. */
 const tellingBytes = 50_000_000;
 
 /**
- * Estimates the downtime from the last restore point if possible. Otherwise, assumes a speed between 2 GB/s (in memory)
- * and 100 MB/s (slow disk).
+ * Estimates the downtime from the last restore point. If there is none, assumes 2 GB/s (memory) to 100 MB/s (slow
+ * disk).
  */
 export function estimateDowntime(bytes: number, last: PreviousSaveTiming | null): DurationEstimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {

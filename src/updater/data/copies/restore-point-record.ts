@@ -10,10 +10,7 @@ import {
 } from '../restore-point.ts';
 import { hashCopies } from './copy-mounts.ts';
 
-/**
- * Record of a restore point, completed step by step during a run. Only this object writes the record, one write at a
- * time.
- */
+/** Record of a restore point, completed during a run. Only this object writes the record, one write at a time. */
 export class RestorePointRecord {
   readonly place: RestorePointLocation;
   #point: RestorePointRecordData;
@@ -62,7 +59,7 @@ export class RestorePointRecord {
   }
 
   /**
-   * Waits until the record contains the hashes. Computes the hashes now if `startHashing` was not called or has failed.
+   * Waits until the record contains the hashes. If hashing was not started or has failed, computes the hashes now.
    * @throws UpdateError
    */
   async waitForHashes(dataContext: DataContext): Promise<void> {
@@ -90,8 +87,8 @@ export class RestorePointRecord {
 }
 
 /**
- * Finds the newest restore point that a rollback can use, and the journal of the run to undo; null if there is none.
- * Skips restore points that are incomplete, were already used, or contain data that a rollback replaced.
+ * Finds the newest restore point that a rollback can use, with the journal to undo. Null if there is none. Skips
+ * restore points that are incomplete, used, or contain data that a rollback replaced.
  * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
  */
 export async function findUsableRestorePoint(directory: string, project: RestorePointProject) {

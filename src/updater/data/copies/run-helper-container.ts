@@ -1,6 +1,6 @@
-// Runs the helper program (`helper-program/main.ts`) in a helper container, with the mounts of other containers. The
-// container has no network, a read-only root file system, and only the root capabilities that concern files. The
-// updater keeps the container's standard input open; the container exits when the input closes.
+// Runs the helper program (`helper-program/main.ts`) in a helper container. The container has the mounts of other
+// containers, no network, and a read-only root file system. Its only root capabilities concern files. If the updater
+// exits, the container's standard input closes, and the container exits.
 
 import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
@@ -50,10 +50,10 @@ export interface HelperCall<V extends HelperOperation> {
 
 const rights = ['DAC_OVERRIDE', 'DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'FSETID', 'SETFCAP', 'MKNOD'];
 const memory = 1024 ** 3;
-/** Maximum characters of a result, which is a single line and may contain the mount tables of all processes. */
+/** Maximum characters of a result. Its single line may contain the mount tables of all processes. */
 const longestResult = 16 * 1024 ** 2;
 const pauseMs = 100;
-/** Label of helper containers that were created ahead of time. Its value is the hash of the container's definition. */
+/** Label of helper containers that were created ahead of time. The value is a hash of the container's definition. */
 const preparedLabel = 'svc-updater.prepared';
 
 /**
@@ -78,10 +78,9 @@ export async function runHelperContainer<V extends HelperOperation>(
     throw toNoSpaceError(error);
   } finally {
     const uncancelled = dataContext.engine.uncancellable();
-    // Do not await this removal: the helper container changes no files, and an unreachable network share could delay
-    // the removal forever.
+    // Do not wait: the helper container changes no files, and a network share could block its removal forever.
     if (call.verb === 'tables') removeHelperContainer(uncancelled, id).catch(() => {});
-    // Keep only a container that was created ahead of time and has succeeded, because another call may reuse it.
+    // Keep a prepared container that has succeeded, because another call may reuse it.
     else if (!isKept) await removeHelperAndWait(uncancelled, id);
   }
 }
@@ -108,8 +107,8 @@ const definitionHashOf = (image: string, definition: object): string =>
     .digest('hex');
 
 /**
- * Creates a helper container without starting it. With `holder`, later equal calls reuse the container as long as it
- * succeeds: on a full disk, the engine may still be able to start a container, but not to create one.
+ * Creates a helper container without starting it. With `holder`, later equal calls reuse the container while it
+ * succeeds. On a full disk, the engine may be able to start a container, but not to create one.
  * @param holder - label by which the container is removed
  */
 export async function createDataHelperContainer(
@@ -159,7 +158,7 @@ const definitionOf = ({
     CapAdd: networkOf === undefined ? rights : [],
     SecurityOpt: ['no-new-privileges', 'label=disable'],
     ReadonlyRootfs: true,
-    // With this mode, the container sees the file owners of the host, even if the engine maps users.
+    // The container then sees the host's file owners, even if the engine maps users.
     UsernsMode: 'host',
     Memory: memory,
     MemorySwap: memory,
@@ -170,10 +169,7 @@ const definitionOf = ({
   },
 });
 
-/**
- * Changes the code of an error about a full disk to `no-space`. The engine and rsync report a full disk only in the
- * text of their messages.
- */
+/** Changes the code of a full-disk error to `no-space`. The engine and rsync report a full disk only as text. */
 function toNoSpaceError(error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { message, detail } = error;
@@ -226,8 +222,8 @@ async function startAndAwaitResult<V extends HelperOperation>(
 }
 
 /**
- * Waits until the container has exited, and returns its state. The wait also ends if the connection to the container is
- * lost, because the container then exits a little later.
+ * Waits until the container has exited, and returns its state. If the connection is lost, the wait ends early, because
+ * the container then exits soon.
  */
 function waitForExit(engine: Engine, id: string): Promise<Json> {
   const observe = async () => {
@@ -241,8 +237,8 @@ function waitForExit(engine: Engine, id: string): Promise<Json> {
 }
 
 /**
- * Waits until the container is gone and can no longer change files. Errors are ignored: if the engine does not respond,
- * the container exits when the connection closes.
+ * Waits until the container is gone and changes no more files. Ignores errors: if the engine does not respond, the
+ * closed connection ends the container.
  */
 async function removeHelperAndWait(engine: Engine, id: string): Promise<void> {
   try {

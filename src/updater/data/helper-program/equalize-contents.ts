@@ -1,6 +1,6 @@
-// Removes surplus files from a tree, and gives its other files the contents of the same files in another tree. rsync
-// could do both, but it holds all names of a directory in memory and needs several passes over large files. In
-// addition, rsync 3.2 silently leaves old blocks where the source file has a hole.
+// Removes a tree's surplus files, and gives its other files the contents of another tree. rsync would hold all names of
+// a directory in memory, and need several passes over large files. rsync 3.2 also silently leaves old blocks where the
+// source file has a hole.
 
 import {
   closeSync,
@@ -23,21 +23,18 @@ const forReading = constants.O_RDONLY | constants.O_NOFOLLOW;
 const forWriting = constants.O_WRONLY | constants.O_NOFOLLOW;
 const chunkBytes = 1 << 18;
 /**
- * Size of the compared blocks in bytes. Only blocks that differ are written, because databases change few blocks. Holes
- * that both files have are therefore not filled.
+ * Size of a compared block in bytes. Databases change few blocks, and only changed blocks are written. Holes in both
+ * files therefore stay holes.
  */
 const blockBytes = 4096;
 const pauseEveryMs = 50;
 
-/**
- * Maximum length in bytes of a path in the second tree. Longer paths are removed here, because rsync cannot delete very
- * long paths.
- */
+/** Maximum path length in bytes. Longer paths are removed here, because rsync cannot delete them. */
 const longestKept = 3_000;
 
 /**
  * Prepares the second tree for rsync, which then has no files to remove and no contents to compare. Memory use is
- * limited, and an interrupted call can be repeated. No other process may write to either tree.
+ * limited. An interrupted call can be repeated. No other process may write to either tree.
  * @param isInPlace - whether to overwrite files that differ. If false, they are removed, except a mounted file: a
  * process that has an old file open then cannot access the file that rsync creates.
  * @param more - called with the number of bytes of each compared chunk
@@ -49,10 +46,7 @@ export async function equalizeContents(
   more: (bytes: number) => void,
 ): Promise<void> {
   const comparison = new Comparison(isInPlace || isFile, more);
-  /**
-   * Maps the inode of each hard-linked file in the second tree to the inode of the same file in the first tree; null if
-   * their contents differ.
-   */
+  /** Maps inodes of hard-linked files from the second tree to the first; null if contents differ. */
   const linked = new Map<number, number | null>();
   const notEntered: Buffer[] = [];
   for await (const { name, full, status } of walkTree(to, excluded)) {
@@ -66,13 +60,12 @@ export async function equalizeContents(
       if (status.isDirectory()) await removeTree(to, full).catch(ignoreDiskFullError);
       else unlinkSync(full);
     } else if (!isSame) {
-      // Do not enter this directory: the first tree may have a symbolic link in its place, which could lead out of the
-      // tree.
+      // Do not enter: a symbolic link in the first tree could lead out of the tree.
       if (source !== null) notEntered.push(below);
     } else if (status.isFile()) {
       const known = status.nlink > 1 && !isFile ? linked.get(status.ino) : undefined;
       if (known === source.ino) continue;
-      // If a name must no longer share its inode with other names, remove it, so that rsync creates a separate file.
+      // Remove a name that must no longer share its inode. rsync then creates a separate file.
       const isEqual = known === undefined && (await comparison.equalize(path, full));
       if (!isEqual) unlinkSync(full);
       if (known === undefined && status.nlink > 1) linked.set(status.ino, isEqual ? source.ino : null);
@@ -80,10 +73,7 @@ export async function equalizeContents(
   }
 }
 
-/**
- * Ignores the error of a full disk: removing a whole tree needs space for a directory. The walk then removes the files
- * in the tree one by one.
- */
+/** Ignores a full disk, because removing a whole tree needs space. The walk then removes the files one by one. */
 function ignoreDiskFullError(error: unknown): void {
   if (!isDiskFullError(error)) throw error;
 }
@@ -105,7 +95,7 @@ class Comparison {
     const source = openSync(from, forReading);
     const target = openSync(to, forReading);
     let writer: number | null = null;
-    // Open the file for writing only if it differs: a file that cannot be opened for writing may already be equal.
+    // Open for writing only if the file differs, because an equal file may not be writable.
     const openedWriter = () => {
       writer ??= openSync(to, forWriting);
       return writer;

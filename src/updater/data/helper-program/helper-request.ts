@@ -1,5 +1,5 @@
 // Requests from the updater to main.ts, which runs in a helper container. The mounts of one service are mounted at
-// `/data/<n>`. The service's directory in the restore point is mounted at `/point`, with the copy of each mount in
+// `/data/<n>`. The service's directory in the restore point is mounted at `/point`. The copy of each mount is in
 // `/point/<n>`.
 
 export const helperProgramCommand = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
@@ -9,7 +9,7 @@ export type HelperOperation = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'res
 /** Second argument of main.ts, as JSON; the first argument is the verb. */
 export interface HelperRequest {
   mounts: readonly RequestedMount[];
-  /** Whether to use the lowest CPU and disk priority, because the app is running at the same time. */
+  /** Whether to use the lowest CPU and disk priority, because the app is running. */
   isIdle?: boolean;
   /** For `tables`: ids of the host processes whose mount tables are read. */
   pids?: readonly number[];
@@ -18,8 +18,7 @@ export interface HelperRequest {
 export interface RequestedMount {
   isFile: boolean;
   /**
-   * Root that an earlier `look` returned; null to skip the check. A mount whose root has changed is rejected. `device`
-   * is checked in the same way.
+   * Root that an earlier `look` returned; null to skip the check. A mount with another root or `device` is rejected.
    */
   root: string | null;
   device: string | null;

@@ -2,8 +2,8 @@ import * as z from 'zod/mini';
 import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 import type { HelperOperation } from './helper-request.ts';
 
-// Schemas of the lines that main.ts prints. The updater validates each line, because main.ts processes files that a bad
-// release may have written. main.ts itself uses only the types.
+// Schemas of the lines that main.ts prints; main.ts itself uses only the types. Each line is validated, because main.ts
+// processes files of possibly bad releases.
 
 const { list } = storedFieldSchemas;
 const text = z.string();
@@ -13,8 +13,8 @@ const lookSchema = z.strictObject({
   /** `other` is a socket or a device. */
   type: z.enum(['directory', 'file', 'other']),
   /**
-   * Path of the mounted directory inside its file system, such as `/opt/svc/data`. `device` is the device number
-   * (`major:minor`). Both have the format of mountinfo.
+   * Path of the mounted directory inside its file system, such as `/opt/svc/data`. `device` is `major:minor`. Both have
+   * the format of mountinfo.
    */
   root: text,
   device: text,
@@ -31,8 +31,8 @@ const lookSchema = z.strictObject({
   /** Number of files and directories that can still be created. */
   freeFiles: number,
   /**
-   * Up to five paths of nested file systems or subvolumes. `strange` lists up to five files with unmapped owners, and
-   * `tooLong` up to five paths that are too long to copy.
+   * Nested file systems or subvolumes. `strange`: files with unmapped owners. `tooLong`: paths too long to copy. Each
+   * lists at most five paths.
    */
   inside: list(text),
   strange: list(text),
@@ -55,8 +55,8 @@ export interface DiskProbeResult extends z.infer<typeof probeSchema> {}
 
 const tablesSchema = z.strictObject({
   /**
-   * The kernel's mount tables, keyed by process id; `self` is the table of the helper container. A table is empty if
-   * its process has exited.
+   * The kernel's mount tables, keyed by process id; `self` is the helper container. A table is empty if its process has
+   * exited.
    */
   tables: z.record(text, text),
   /** Whether each requested mount is a directory, in the order of the request. */

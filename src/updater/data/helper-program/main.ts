@@ -1,6 +1,6 @@
-// Source of the program `tools.mjs` in the updater's image, for example `tools.mjs look '{"mounts":[]}'`. It runs in a
-// helper container, and inspects, copies or restores the mounts of one service. It prints one JSON object per line; the
-// last line is a `HelperMessage`.
+// Source of the program `tools.mjs` in the updater's image. Example: `tools.mjs look '{"mounts":[]}'`. In a helper
+// container, it inspects, copies or restores the mounts of one service. It prints one JSON object per line; the last
+// line is a `HelperMessage`.
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -49,12 +49,9 @@ const everyMs = 500;
 const lowestShare = 0.05;
 const fullDisk = 'the disk is full or a quota is exceeded';
 
-/**
- * rsync option for comparing files that a bad release may have written: a file can easily be crafted to match another
- * under rsync's default checksum, xxHash.
- */
+/** A bad release could craft a file that matches another under rsync's default, xxHash. */
 const untrusted = '--checksum-choice=md5';
-/** Options that make tar create the same archive whenever the tree is the same. Holes are archived as zeros. */
+/** With these options, equal trees give equal archives. Holes are archived as zeros. */
 const tarArgs = [
   ...'--create --sort=name --format=posix --numeric-owner --acls --xattrs --xattrs-include=* --file=-'.split(
     ' ',
@@ -106,7 +103,7 @@ async function inspectMount(at: number, { excluded }: RequestedMount): Promise<M
       if (linked.has(status.ino)) continue;
       const isLinked = !status.isDirectory() && status.nlink > 1;
       const canRemember = linked.size < mostLinked;
-      // If a hard-linked file is not remembered, each of its names counts as a fraction of the file.
+      // If a hard-linked file is not remembered, each name counts as a fraction of it.
       const share = isLinked && !canRemember ? 1 / status.nlink : 1;
       const bytes = status.blocks * 512;
       found.bytes += share * bytes;
@@ -131,8 +128,8 @@ function readDiskSpace(path: string): Pick<MountInspection, 'fileSystem' | 'size
 }
 
 /**
- * Rejects a mount that has changed since an earlier `look`: the engine follows symbolic links in the mount's source,
- * and their targets may have changed.
+ * Rejects a mount that has changed since a `look`. The engine follows symbolic links in mount sources, which may now
+ * lead elsewhere.
  */
 function requireUnchangedMounts({ mounts }: HelperRequest): void {
   for (const [at, { root, device }] of mounts.entries()) {
@@ -214,8 +211,7 @@ async function warm({ mounts }: HelperRequest): Promise<null> {
       });
       full.signal.throwIfAborted();
       if (isDiskFull(ended)) throw createNoSpaceError(restorePointMountPath, fullDisk);
-      // Exit codes 23 and 24 mean that files changed or disappeared, because the app is running. The second copy
-      // includes these changes.
+      // Codes 23 and 24: the running app changed or removed files. The second copy includes these changes.
       requireSuccess('rsync', ended, [0, 23, 24]);
     }
   } finally {
@@ -295,8 +291,8 @@ async function restore({ mounts }: HelperRequest): Promise<string[][]> {
   }
   const more = createProgressPrinter();
   const ends = (at: number) => [copyPathOf(at), dataMountPathOf(at)] as const;
-  // First remove from all mounts the files that the copies lack, because the disk may be full. For restore points of
-  // older updaters, write contents in place, because this retains attributes that those copies lack.
+  // First remove surplus files from all mounts, because the disk may be full. Copies of older updaters lack attributes.
+  // Contents are then written in place, which retains attributes.
   for (const [at, mount] of mounts.entries())
     await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
   for (const [at, mount] of mounts.entries())
@@ -342,7 +338,7 @@ function requireSuccess(program: string, ended: ProgramResult, accepted: readonl
   if (failure !== null) throw new HelperError('failed', failure);
 }
 
-/** Returns a function that adds up the processed bytes and prints the total, at most twice a second. */
+/** Returns a function that adds up processed bytes, and prints the total at most twice a second. */
 function createProgressPrinter(): (more: number) => void {
   let bytes = 0;
   let saidAt = Number.NEGATIVE_INFINITY;

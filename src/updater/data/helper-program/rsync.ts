@@ -10,15 +10,15 @@ const longestError = 1_000;
 const [lineFeed, carriageReturn] = [10, 13];
 
 /**
- * Options for exact copies. The doubled `-X` also copies attributes named `user.rsync.%…`, which backup servers set and
- * a single `-X` ignores. Without `--modify-window=-1`, rsync compares times only to the second.
+ * Options for exact copies. The doubled `-X` also copies attributes named `user.rsync.%…`, which backup servers set.
+ * Without `--modify-window=-1`, rsync compares times only to the second.
  */
 const exactly = ['-aHASXX', '--numeric-ids', '--modify-window=-1', '--one-file-system', '--delete'];
 
 /**
- * Filters that neither copy nor remove attributes named `user.rsync.%…`; without a filter, a single `-X` would remove
- * them. The second filter is rsync's default, which other filters disable. ACLs are copied nevertheless, because rsync
- * does not treat them as attributes.
+ * Filters that neither copy nor remove attributes named `user.rsync.%…`; a single `-X` would remove them. The second
+ * filter is rsync's default, which other filters disable. ACLs are still copied, because rsync does not treat them as
+ * attributes.
  */
 const withoutRsyncAttributes = ['--filter=-x user.rsync.%*', '--filter=-x system.*'];
 
@@ -64,16 +64,13 @@ export async function runRsync(
 const rsyncPatternOf = (path: string): string =>
   /[*?[]/.test(path) ? path.replaceAll(/[\\*?[]/g, String.raw`\$&`) : path;
 
-/**
- * Checks for the error number of a full disk (28) or an exceeded quota (122) at the end of a line, where no file name
- * can be.
- */
+/** Whether a line ends with error 28 (full disk) or 122 (quota). No file name can be at the end. */
 export const isDiskFull = ({ code, errors }: ProgramResult): boolean =>
   code !== 0 && errors.some((line) => /\((?:28|122)\)$/.test(line));
 
 /**
- * Formats the error of a failed program: exit code and most specific error, then the last lines of standard error. Null
- * if the exit code is accepted.
+ * Formats a failed program's error: exit code, most specific error, last lines of standard error. Null if the exit code
+ * is accepted.
  */
 export function formatProgramError(
   program: string,

@@ -40,9 +40,7 @@ interface ChosenMounts {
 export const isServiceContainer = ({ labels }: Pick<Container, 'labels'>, project: string): boolean =>
   labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
 
-/**
- * System paths on the host, which updates do not change. Only exact matches count: a path inside one of them is data.
- */
+/** System paths on the host, which updates do not change. Only exact matches count; paths inside are data. */
 const systemPaths = new Set([
   ...joinEachName('/etc', 'localtime timezone hosts hostname resolv.conf machine-id passwd group ssl/certs'),
   ...['/run', '/var/run'].flatMap((run) => [
@@ -60,14 +58,11 @@ const isSystemPath = (path: string): boolean =>
 const inMemory = 'in memory';
 const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
 
-/**
- * Returns the directory that contains all local volumes. Administration tools mount this directory or one of its
- * parents.
- */
+/** Returns the directory of all local volumes. Administration tools mount this directory or a parent. */
 const volumesDirectoryOf = ({ dataRoot }: MountSelectionContext): string =>
   join(dataRoot || '/var/lib/docker', 'volumes');
 
-/** Returns why a mount of this type and path is not saved; null if the mount is data. */
+/** Returns why such a mount is not saved; null if the mount is data. */
 function noDataReasonOf(type: string, path: string, files: readonly string[]): string | null {
   if (type === 'tmpfs') return inMemory;
   if (type !== 'bind') return null;
@@ -82,10 +77,7 @@ export const isSavableMount = ({ type, source, writable }: Mount, files: readonl
   noDataReasonOf(type, normalizeContainerPath(source), files) === null &&
   !(type === 'bind' && source.endsWith('.sock'));
 
-/**
- * `path` is the host path, empty if there is none. `volume` is empty for a bind mount. A local volume with `o=bind`
- * counts as a bind mount.
- */
+/** `path`: host path; empty if there is none. `volume`: empty for a bind mount, or a local volume with `o=bind`. */
 export function mountSourceOf(
   mount: StorageMount,
   around: Pick<MountSelectionContext, 'options'>,
@@ -95,7 +87,7 @@ export function mountSourceOf(
   const source = isBind ? String(device) : mount.path;
   return {
     path: source === '' ? '' : normalizeContainerPath(join(source, mount.subpath)),
-    // A directory inside a volume is mounted through the volume, so that the engine follows no link out of the volume.
+    // Mount a volume's directory through the volume: the engine then follows no link out of it.
     volume: mount.type === 'volume' && !(isBind && mount.subpath === '') ? mount.source : '',
   };
 }
@@ -103,10 +95,7 @@ export function mountSourceOf(
 const optionsOf = ({ type, source }: Mount, { options }: Pick<MountSelectionContext, 'options'>): Json =>
   toObject(type === 'volume' ? options.get(source) : {});
 
-/**
- * Checks whether a host path contains more than the data of one app, because a restore would also replace everything
- * else in it.
- */
+/** Whether a host path contains more than one app's data. A restore would also replace everything else there. */
 export const isSharedHostDirectory = (path: string, directory: string): boolean =>
   /^\/[^/]*$|^\/var\/lib$|^\/(?:home|var\/home|Users)\/[^/]+$/.test(path) ||
   (path !== '' && path !== directory && isWithin(directory, path));
@@ -203,10 +192,7 @@ interface NestedMount {
   excluded: readonly string[];
 }
 
-/**
- * Removes mounts that are inside another mount and saved with it. Of several mounts with the same source, the first is
- * retained.
- */
+/** Removes mounts inside other saved mounts. Of several mounts with one source, keeps the first. */
 export const outermostMountsOf = <M extends NestedMount>(mounts: readonly M[]): M[] =>
   mounts.filter(
     (mount, at) =>
@@ -220,8 +206,8 @@ const reaches = ({ path: root, excluded }: NestedMount, path: string): boolean =
   isWithin(path, root) && !excluded.some((each) => isWithin(path, join(root, each)));
 
 /**
- * Finds running containers that can write to saved data and are not stopped for the restore point. Returns only a
- * warning if a container mounts the compose directory or the directory of all volumes, as administration tools do.
+ * Finds running containers that can write to saved data and are not stopped. Only warns about administration tools,
+ * which mount the compose directory or all volumes.
  */
 export function evaluateRunningWriters(
   mounts: readonly UncheckedMount[],

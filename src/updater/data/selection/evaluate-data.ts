@@ -36,17 +36,14 @@ interface UndecidedData {
   /** Key to set in the settings file: the service, mount or host. */
   key: string;
   sentence: string;
-  /**
-   * Proposed setting: `none` if the data cannot be saved, or can be saved only together with data of other programs.
-   */
+  /** Proposed setting: `none` if the data cannot be saved, or only with other programs' data. */
   proposal: 'save' | 'none';
 }
 
 export interface EvaluatedDataSettings extends DataCoverage {
   undecided: readonly UndecidedData[];
   /**
-   * Line for the settings file, such as `data: {db: save}`: it declares all undecided keys and repeats existing
-   * entries.
+   * Line for the settings file, such as `data: {db: save}`. Declares all undecided keys and repeats existing entries.
    */
   line: string;
   /** Mistakes in the settings, one sentence each. */
@@ -198,7 +195,7 @@ function findSettingMistake(
     : `${where} is set, but ${key} is neither a service of the project nor a database host that an updated service uses`;
 }
 
-/** Returns the host path of a mount if it contains more than the data of one app; otherwise null. */
+/** Returns a mount's host path if it contains more than one app's data; otherwise null. */
 function sharedHostDirectoryOf(
   { type, source }: Mount,
   { model, directory }: DataSelectionFacts,
@@ -211,8 +208,8 @@ function sharedHostDirectoryOf(
 }
 
 /**
- * Returns the data setting of a service, such as `save`, as `word`; null if there is none. `where` is the location of
- * the setting, for messages.
+ * Returns a service's data setting as `word`, such as `save`; null if there is none. `where` is its location, for
+ * messages.
  */
 function findDataSetting(
   service: string,

@@ -1,5 +1,5 @@
-// Finds external databases that updated services use, because no restore point contains their data. Variables may
-// contain passwords, so only hosts and variable names leave this file.
+// Finds external databases of updated services, because no restore point contains their data. Variables may contain
+// passwords, so only hosts and variable names leave this file.
 
 import { isIPv6 } from 'node:net';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
@@ -11,7 +11,7 @@ interface ExternalDatabase {
 }
 
 /**
- * Returns each external database host once, with the alphabetically first variable that contains the host.
+ * Returns each external database host once, with the alphabetically first variable.
  * @param services - all services of the project
  * @param containers - containers of the project
  */
@@ -42,7 +42,7 @@ export const listDatabaseHosts = (containers: readonly Container[]): string[] =>
 const schemes =
   /postgres|pgsql|mysql|mariadb|mongo|redis|valkey|amqp|sqlserver|mssql|oracle|clickhouse|cockroach|cassandra|couchdb|neo4j|nats|kafka|pulsar/i;
 const names = /DB|DATABASE|PG|POSTGRES|MYSQL|MARIADB|MONGO|REDIS/;
-/** Words that, after HOST in a variable name, show that the value is not a host, as in `DB_HOST_PASSWORD`. */
+/** After HOST in a variable name, these words show another purpose, as in `DB_HOST_PASSWORD`. */
 const otherThings = /PASS|SECRET|TOKEN|KEY|CERT|USER|PORT|SSL|AUTH/;
 
 /** Returns the database hosts in a variable, in lower case and without ports. Takes linear time. */
@@ -65,7 +65,7 @@ function isDatabaseHostVariable(variable: string): boolean {
   return host > 0 && !otherThings.test(variable.slice(host));
 }
 
-/** Parses a database URL; null if the text is not a URL. The returned hosts may include a port. */
+/** Parses a database URL; null for any other text. The returned hosts may include a port. */
 function parseDatabaseUrl(text: string): { scheme: string; hosts: string[] } | null {
   const at = text.indexOf('//');
   const scheme = text.slice(0, Math.max(at, 0));
@@ -73,7 +73,7 @@ function parseDatabaseUrl(text: string): { scheme: string; hosts: string[] } | n
   const rest = text.slice(at + 2);
   const end = rest.search(/[/?#;\\]/);
   let authority = end < 0 ? rest : rest.slice(0, end);
-  // Some programs accept a slash in a password, so the first slash does not always end the authority.
+  // A password may contain a slash, so the first slash may not end the authority.
   const isPlain = /^(?:[\w.-]*|\[[0-9a-f:.]*\])(?::\d*)?(?:,[\w.-]*(?::\d*)?)*$/i.test(authority);
   if (!authority.includes('@') && !isPlain && rest.includes('@'))
     authority = rest.slice(rest.lastIndexOf('@')).split(/[/?#;\\]/, 1)[0] ?? '';
@@ -105,7 +105,7 @@ const isHost = (text: string): boolean =>
 const isLoopback = (host: string): boolean =>
   /^(?:localhost|localhost\.localdomain|ip6-localhost|127\.[\d.]+|0\.0\.0\.0|::1?)$/.test(host);
 
-/** Returns a function that checks whether a host name, as the given container resolves it, belongs to the project. */
+/** Returns a check whether a host name belongs to the project, as the given container resolves the name. */
 function createInsideCheck(
   services: readonly string[],
   containers: readonly Container[],
@@ -133,8 +133,8 @@ function createInsideCheck(
       .find(([, alias]) => alias.split('/').at(-1) === host);
     if (linked) return known.has(linked[0]);
     if (isKnown(host)) return true;
-    // In the host network, a loopback address refers to the host. The address then belongs to the project only if
-    // another service is reachable on the host.
+    // In the host network, a loopback address refers to the host. The address is the project's only if another service
+    // is reachable on the host.
     const isShared = (each: Container) =>
       serviceOf(each) !== serviceOf(by) && (each.networkMode === 'host' || each.published.length > 0);
     return isLoopback(host) && (by.networkMode !== 'host' || containers.some(isShared));

@@ -5,9 +5,8 @@ import { isExistingPath } from '../../../core/files/file-system.ts';
 import type { Log } from '../log/run-log.ts';
 
 /**
- * Copies the credentials and proxies of the mounted config.json to a configuration for `docker --config`, and returns
- * its directory. Leaves out the docker context, and any credential helper that this image lacks, because either would
- * make even the pull of a public image fail.
+ * Copies the credentials and proxies of the mounted config.json to a directory for `docker --config`. Leaves out the
+ * docker context, and each credential helper that this image lacks. Either would break even the pull of a public image.
  */
 export async function writeDockerConfig(
   directory: string,

@@ -4,9 +4,8 @@ import { listEnvFiles, type ProjectFiles } from '../../../core/compose/project-f
 import { createUnifiedDiff } from '../../../core/text/unified-diff.ts';
 
 /**
- * Formats the changes in a file. Leaves out unchanged lines, comments and values of the `hidden` variables, because
- * they may be secret. With `isShipped`, lines around a change are shown too, because the new text comes from a release
- * and contains no secrets.
+ * Formats the changes in a file. Unchanged lines, comments and `hidden` values may be secret, so they are left out.
+ * With `isShipped`, lines around a change are shown: the text comes from a release.
  */
 export function formatFileDifference(
   name: string,
@@ -25,10 +24,7 @@ export function formatFileDifference(
 const withoutYamlComment = (line: string): string =>
   /^[-+]/.test(line) ? line.replace(/(?<=[-+\s])#.*?(\r?)$/s, '# …$1') : line;
 
-/**
- * Replaces the comment in a line of an env file with `…`: `+SVC_VERSION=v1.5.0 # …`. If the variable is hidden,
- * replaces its value as well.
- */
+/** Writes `…` for the comment in a line: `+SVC_VERSION=v1.5.0 # …`. A hidden variable's value is also replaced. */
 function withoutEnvComment(line: string, hidden: readonly string[]): string {
   const sign = line.charAt(0);
   if (sign !== '+' && sign !== '-') return line;

@@ -1,16 +1,14 @@
 import { formatSeconds } from './format-values.ts';
 import type { Log } from './run-log.ts';
 
-/** Interval in ms. A waiting run must log a line every 10 s, and timers are late on a busy machine. */
+/** In ms. A waiting run must log every 10 s, and timers may be late. */
 const heartbeatMs = 9_000;
 
 export function logWaitIfQuiet(log: Log, sentence: string): void {
   if (log.quietMs() >= heartbeatMs) log.info(sentence);
 }
 
-/**
- * While waiting for the work, logs the sentence and the time waited whenever nothing has been logged for one interval.
- */
+/** While the work runs, logs the sentence and the time waited after each interval without a log line. */
 export async function awaitWithHeartbeat<T>(log: Log, sentence: string, work: Promise<T>): Promise<T> {
   const beganAt = performance.now();
   let timer: NodeJS.Timeout | undefined;

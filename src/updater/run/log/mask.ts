@@ -16,28 +16,25 @@ import {
 
 /** Texts to hide, and texts to show even if they contain a secret value. */
 export interface MaskRules {
-  /**
-   * Possible secrets, such as values from env files and service environments. Short values and log keywords are still
-   * shown.
-   */
+  /** Possible secrets, such as environment values. Short values and log keywords are still shown. */
   secrets?: Iterable<SecretText>;
-  /** Image references, paths, and names of projects and services. A secret value within one of these texts is shown. */
+  /** Image references, paths, project and service names. Secret values within these texts are shown. */
   shown?: Iterable<string>;
-  /** Host names in messages. A host name is shown, unless it is the value of a variable with a secret-looking name. */
+  /** Host names in messages. They are shown, except as the value of a variable with a secret-looking name. */
   hosts?: Iterable<string>;
   /** Texts that are hidden in any case, such as registry passwords. */
   hidden?: Iterable<string>;
 }
 
 export const maskedText = '***';
-// The length of the scheme is limited, because otherwise a long run of letters would be scanned again from each letter.
-// A user name of 16 or more characters without a password is treated as a token, as in https://ghp_…@github.com.
+// The length of the scheme is limited, so that long runs of letters are not scanned from each letter. A user name of 16
+// or more characters without a password is a token: https://ghp_…@github.com.
 const urlCredentials =
   /\b([a-z][a-z0-9+.-]{0,30}:(?:\\{0,3}\/){2})(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
 
 /**
- * Creates the filter for every log line (docs/contract.md 6.6). Replaces each secret of 8 or more characters, or of 4
- * or more if its key suggests a secret, by `***`, however the secret is encoded. Credentials in URLs are always masked.
+ * Creates the filter for every log line (docs/contract.md 6.6). Secrets of 8 or more characters become `***`, in any
+ * encoding. If the key suggests a secret, 4 characters are enough. Credentials in URLs are always masked.
  */
 export function createMaskFilter({
   secrets = [],
@@ -75,7 +72,7 @@ export class Mask {
   /** Even without rules, this masks credentials in URLs. */
   #mask = createMaskFilter({});
 
-  /** The source is not called until the next text is masked, because many runs log little and do not need its rules. */
+  /** The source is called when the next text is masked. Many runs log little and need no rules. */
   add(source: () => MaskRules): void {
     this.#sources.push(source);
   }
@@ -104,21 +101,19 @@ export class Mask {
 const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
 
 /**
- * Finds the password in a URL, because a database client may print it without the URL. A password that equals the user
- * name is not a secret.
+ * Finds passwords in URLs, because a database client may print only the password. A password that equals the user name
+ * is not secret.
  */
 const passwordsIn = (value: string): string[] =>
   [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) =>
     password === user ? [] : [unescaped(password)],
   );
 
-/** Container and health states of the engine. */
+/** States of containers and health checks that the engine reports. Never masked. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
 const logKeywords = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
-/**
- * Accepts version tags and log keywords, which are not secrets and which the server must be able to read in the log.
- */
+/** Accepts version tags and log keywords. They are not secret, and the server must read them in the log. */
 const isLogKeyword = (text: string): boolean =>
   parseSemverTag(text).kind !== 'other' || logKeywords.has(text);
 
@@ -126,8 +121,8 @@ const isLogKeyword = (text: string): boolean =>
 const isIpAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
 
 /**
- * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). For example, masking the password
- * `update` in the outcome `updated` would reveal the password.
+ * Shown even if they contain a secret value (docs/contract.md 6.7). If `updated` were masked because of the password
+ * `update`, the log would reveal the password.
  */
 const ownTexts = [
   ...logKeywords,
@@ -137,10 +132,7 @@ const ownTexts = [
   'svc-updater',
 ];
 
-/**
- * Hides every secret, unless the secret is entirely within a shown text. Overlapping or adjacent secrets become one
- * `***`.
- */
+/** Hides each secret that is not entirely within a shown text. Overlapping or adjacent secrets become one `***`. */
 function hideSecrets(text: string, secrets: TextMatcher, shown: TextMatcher): string {
   const readings = decodeLine(text).map((reading) => ({ reading, found: secrets(reading) }));
   if (readings.every(({ found }) => found.length === 0)) return text;
@@ -185,9 +177,7 @@ function hideSecrets(text: string, secrets: TextMatcher, shown: TextMatcher): st
 
 const at = (numbers: Int32Array, position: number): number => numbers[position] as number;
 
-/**
- * True if a match is not part of a longer word: if the project is named acme, the text acme4711 may still be a secret.
- */
+/** True if a match is not part of a longer word. In a project called acme, acme4711 may be a secret. */
 function isWholeWord(text: string, start: number, end: number): boolean {
   const isLetter = (char: string | undefined) => char !== undefined && /[A-Za-z0-9]/.test(char);
   const isCut = (at: number) => isLetter(text[at - 1]) && isLetter(text[at]);

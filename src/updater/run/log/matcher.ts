@@ -18,9 +18,8 @@ interface Match {
 export type TextMatcher = (reading: DecodedLine) => Match[];
 
 /**
- * Creates an Aho-Corasick automaton, which finds thousands of texts at once; one regular expression would be too slow
- * and too large. The line is read from its end, because several escapes may end at a position, but only one character
- * or escape begins there.
+ * Creates an Aho-Corasick automaton, because one regular expression for thousands of texts would be slow and large.
+ * Lines are read from the end: several escapes may end at a position, but only one begins there.
  */
 export function createTextMatcher(texts: Iterable<string>): TextMatcher {
   const all = [...new Set(texts)];
@@ -29,13 +28,11 @@ export function createTextMatcher(texts: Iterable<string>): TextMatcher {
   const next = new Map<number, number>();
   const depth = new Int32Array(size);
   /**
-   * For each node, the node to continue from if the next character does not match. The second node stands for the
-   * longest beginning of the characters read that is also the ending of a text.
+   * For each node, the node to try if the next character does not match. That node stands for the longest ending of the
+   * characters read with which a text begins.
    */
   const otherwise = new Int32Array(size);
-  /**
-   * For each node, the node of the longest text that the characters of the first node begin with; 0 if there is none.
-   */
+  /** For each node, the node of the longest text that its characters begin with; 0 if none. */
   const outcome = new Int32Array(size);
   let nodes = 1;
 
@@ -47,8 +44,7 @@ export function createTextMatcher(texts: Iterable<string>): TextMatcher {
     }
   };
 
-  // Adds all texts in parallel, one character at a time, because the fallback of a node has fewer characters and must
-  // exist before the node.
+  // All texts grow together: the fallback of a node has fewer characters, and must exist first.
   let growing = all.map((text) => ({ text, node: 0 }));
   for (let length = 1; growing.length > 0; length += 1) {
     growing = growing.filter(({ text }) => text.length >= length);
@@ -115,8 +111,7 @@ const fromBackslash = (code: string): string => {
 
 /** Encodings, each with a pattern that finds an escape at any position. */
 const encodings: readonly [pattern: RegExp, decode: (code: string) => string][] = [
-  // Backslash escapes, in JSON, double quotes and `$'…'`. Programs escape different characters, but the meaning of an
-  // escape is always the same.
+  // Backslash escapes, in JSON, double quotes and `$'…'`. An escape means the same in each of them.
   [new RegExp(raw`(?=(\\u[\da-fA-F]{4}|${octal}|\\[bfnrt]|\\[^A-Za-z0-9]))`, 'g'), fromBackslash],
   // Escapes in URLs; in HTML forms, a plus sign also stands for a space.
   [new RegExp(`(?=(${percent}))`, 'gi'), fromPercent],
@@ -127,7 +122,7 @@ const encodings: readonly [pattern: RegExp, decode: (code: string) => string][] 
   [/(?=(\$\$))/g, () => '$'],
 ];
 
-/** Returns the unchanged line, and the line decoded with each encoding that has an escape in the line. */
+/** Returns the line itself, and the line decoded with each encoding found in the line. */
 export function decodeLine(line: string): DecodedLine[] {
   const found = encodings.map(([pattern, decode]) =>
     [...line.matchAll(pattern)].map(
@@ -160,12 +155,10 @@ export function findMatchEndPosition(
 /** Minimum number of base64 characters to search for. Shorter texts occur by chance. */
 const shortestBase64 = 6;
 
-/**
- * Returns the base64 forms of a value: at the start of an encoded text, and at each of the three byte alignments inside
- * one. Characters that depend on neighboring bytes are left out.
- */
+/** Returns the base64 forms of a value, at the start of a text and inside one. */
 export function encodeBase64Forms(value: string): string[] {
   const whole = Buffer.from(value).toString('base64').replace(/=+$/, '');
+  // At each of the three byte alignments. Characters that depend on neighboring bytes are left out.
   const inside = [0, 1, 2].map((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)]);
     return bytes.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6));

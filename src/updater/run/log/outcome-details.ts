@@ -8,14 +8,11 @@ export interface OutcomeFacts {
   version: string | null;
   project: ComposeProject | null;
   services: readonly string[];
-  /**
-   * Services that can be recreated safely. Set only if another service must not be recreated without a dump of its
-   * data.
-   */
+  /** Set only if another service must not be recreated without a dump of its data. */
   safeServices?: readonly string[];
-  /** Whether a rollback is possible: a restore point is complete, and the new version has not been rolled back. */
+  /** Whether a restore point is complete, and the new version has not been rolled back. */
   canRollBack?: boolean;
-  /** Services that a restore point covers but the run does not update. They are stopped while data is restored. */
+  /** Not updated, but covered by a restore point. Stopped while data is restored. */
   dataServices?: readonly string[];
   /** State that an interrupted run has left; null if no run was interrupted. */
   interruptedState: string | null;
@@ -45,10 +42,7 @@ export interface UserEdits extends z.infer<typeof userEditsSchema> {}
 export const describeEditedFiles = (paths: readonly string[]): string =>
   `another user or process edited ${joinWithAnd(paths)} during the update`;
 
-/**
- * Describes the edits that users made to files during the update and that the run kept, and their effect on the next
- * `up`.
- */
+/** Describes the users' edits that the run kept, and their effect on the next `up`. */
 export function describeUserEdits({ paths, next }: UserEdits): string {
   const then =
     next === null

@@ -15,10 +15,7 @@ export class Log {
   #phase: Phase = 'inspect';
   readonly #mask = new Mask();
   readonly #sinks: Sink[];
-  /**
-   * All lines since the start, because a copy of the log that begins during the run must also contain the earlier
-   * lines.
-   */
+  /** All lines so far, because a copy of the log may begin later. */
   readonly #lines: string[] = [];
 
   #lastAt = performance.now();
@@ -29,10 +26,7 @@ export class Log {
     this.#sinks = [sink, (event) => this.#lines.push(formatEventLine(event))];
   }
 
-  /**
-   * The source is called before the next line is printed. Its secrets are masked in that line and in all later ones;
-   * rules that are added later do not replace them.
-   */
+  /** The source is called before the next line is printed. Later rules do not replace earlier ones. */
   addMaskRules(source: () => MaskRules): void {
     this.#mask.add(source);
   }
@@ -67,13 +61,10 @@ export class Log {
     return this.#mask.apply(text);
   }
 
-  /**
-   * Copies the log, from its first line, to a file that outlives the container. With `add`, appends to the file,
-   * because a resumed run continues the log of the previous one.
-   */
+  /** Copies the log, from its first line, to a file that outlives the container. A resumed run appends with `add`. */
   copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
     let works = true;
-    // The copy is optional: if the disk is full, the run continues, and the container's own log has all lines.
+    // The copy is optional. If the disk is full, the container's own log still has all lines.
     const keep = (write: () => void) => {
       try {
         if (works) write();
@@ -83,8 +74,7 @@ export class Log {
       }
     };
     const whole = (flag: 'w' | 'a') => {
-      // The old copy is unlinked and not overwritten, because a backup may contain a hard link to it. Only a regular
-      // file is unlinked.
+      // Unlinked, not overwritten, because a backup may contain a hard link to the old copy.
       if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
       writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
       chownLikeParentDirectory(path).catch(() => {});
@@ -118,16 +108,13 @@ export class Log {
   }
 }
 
-/**
- * Writes to standard output (fd 1) or standard error (fd 2). Writes are synchronous, so no line is lost if the process
- * is killed.
- */
+/** Writes to standard output (fd 1) or error (fd 2). Synchronous, so that no line is lost if the process is killed. */
 export function createOutputSink(format: LogFormat, fd = 1): Sink {
   const destination = pino.destination({ fd, sync: true });
   if (format === 'line') return (event) => destination.write(`${formatEventLine(event)}\n`);
   let time = '';
-  // Pino does not escape most characters that a terminal interprets. They are escaped here, for example as `\u009b`,
-  // which a JSON parser decodes to the original character.
+  // Pino leaves most control characters of a terminal unescaped. JSON parsers decode the escapes added here, such as
+  // `\u009b`.
   const write = (line: string) => destination.write(`${escapeUnprintable(line.trimEnd())}\n`);
   const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, { write });
   return (event, fields) => {

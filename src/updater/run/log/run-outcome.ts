@@ -88,10 +88,7 @@ export function createFailedOutcome(
   return endingFor({ outcome, code, message, advice, facts: known }, exitCodes[outcome], lines);
 }
 
-/**
- * Falls back to the general advice if the mask would hide a part of the specific advice. The general advice is never
- * masked.
- */
+/** If the mask would hide part of the specific advice, uses the general advice, which is never masked. */
 function selectAdvice(general: string, log: Log, specific = general): string {
   if (!log.maskText(specific).includes(maskedText)) return specific;
   log.addMaskRules(() => ({ shown: [general] }));
@@ -109,9 +106,7 @@ export function toRunOutcome(result: RunResult, exitCode: number): RunOutcome {
   };
 }
 
-/**
- * Maximum length in characters. The error may be a long text from a release, and a stack stores its outcome in a label.
- */
+/** In characters. A release may cause a long error, and a stack's outcome must fit in a label. */
 const maxDetailLength = 2_000;
 
 /** The last error may be in the given lines, which have not been logged yet. */
@@ -141,9 +136,7 @@ export function logSuccess(
   return maskOutcome(log, logLastLine(toRunOutcome(result, exitCodes[outcome]), log));
 }
 
-/**
- * Logs the last line of a run and returns the outcome. Called again if the container restarts after its run has ended.
- */
+/** Logs the last line of a run. Called again if the container restarts after the end of its run. */
 export function logLastLine(ending: RunOutcome, log: Log): RunOutcome {
   const { outcome, message, fields } = ending;
   log.enterPhase('done');
@@ -189,7 +182,7 @@ function describeState({ code, outcome, state }: UpdateError, facts: OutcomeFact
   return formatNothingChanged(facts);
 }
 
-/** The version is still stopped if it was stopped before the run; otherwise, it is in the given `state`. */
+/** A version that was stopped before the run is still stopped. Otherwise, it is in the given `state`. */
 const describeVersionState = (
   version: string,
   { isStopped, isRollback }: OutcomeFacts,
@@ -205,7 +198,7 @@ const describeFiles = ({ leftAlone }: OutcomeFacts): string =>
 const describeEdits = ({ leftAlone }: OutcomeFacts): string =>
   leftAlone ? `; ${describeUserEdits(leftAlone)}` : '';
 
-/** The version is null for `bump`, and if the run ends before it has found the running version. */
+/** For `bump`, and before the running version is found, the version is null. */
 function formatNothingChanged(facts: OutcomeFacts): string {
   const { version, interruptedState: halfDone } = facts;
   if (halfDone) return `nothing was changed by this run; ${halfDone}`;
@@ -223,8 +216,7 @@ function formatBrokenAdvice(facts: OutcomeFacts, { code, advice, state }: Update
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
   const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run {command} again`;
-  // Does not suggest `up`, because with the edited files, compose may start an older version on data that a newer one
-  // has migrated.
+  // Without `up`: with the edited files, compose may start an older version on migrated data.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =
     code === 'broken' && state === null && facts.canRollBack

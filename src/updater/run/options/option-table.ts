@@ -7,11 +7,10 @@ import { notificationAddressDescription, parseNotificationAddress } from '../../
 /** A switch is turned on by its option, or by setting its environment variable to 1. */
 interface UpdaterOption extends OptionRow {
   /**
-   * Whether this command has the option only on the command line, although other commands also read the option from an
-   * environment variable.
+   * Whether this command reads the option only from the command line. Other commands also read an environment variable.
    */
   isTyped?: boolean;
-  /** Whether a settings file may set the option, because it describes the instance and not a single run. */
+  /** Whether settings files may set the option, because the option describes the instance and not a run. */
   inFile?: boolean;
 }
 
@@ -249,8 +248,7 @@ export type UpdaterCommand = (typeof commandNames)[number] | 'help' | 'version';
 export const optionsByCommand: Readonly<Record<UpdaterCommand, UpdaterOptionTable>> = {
   update: updateOptionTable,
   plan: updateOptionTable,
-  // `fetch` has no data options: it does not take the lock, and inspecting data could disturb a database that an update
-  // is using.
+  // Without data options, because `fetch` takes no lock and could disturb a database during an update.
   fetch: {
     ...selectUpdateOptions(
       'target',
@@ -308,7 +306,7 @@ export const environmentVariableOf = (name: string): string | null =>
 /** `pairs` is a mapping of services to keywords. */
 export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
-/** The options that a settings file may set, and `data`, which selects the data in a restore point. */
+/** All options of settings files, and `data`: which data a restore point saves. */
 export const settingsByKey = new Map<string, { name: string; form: SettingForm }>([
   ...Object.entries<UpdaterOption>({ ...updateOptionTable, ...bumpOptionTable }).flatMap(([name, row]) => {
     const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';

@@ -8,8 +8,8 @@ import { readSmallFile } from './settings-file.ts';
 import { splitNameAndValue } from './update-options.ts';
 
 /**
- * Adds the values from `--set-file` as `--set` options. Values from the command line override them. Messages never
- * contain a value.
+ * Adds the values from `--set-file` as `--set` options. Values from the command line override them. Messages contain no
+ * values.
  * @throws UsageError with all mistakes
  */
 export async function addValuesFromSetFile(line: CommandLine, isTerminal: boolean): Promise<CommandLine> {
@@ -35,8 +35,7 @@ async function readSetFile(path: string): Promise<GivenValue[]> {
   const file = await readSmallFile(path, path).catch((error: unknown) => {
     throw error instanceof UpdateError ? new UsageError([error.message]) : error;
   });
-  // The file of the server may be missing, because it is deleted when a run ends and this container may have been
-  // restarted afterwards.
+  // The server's file is deleted when a run ends; this container may have been restarted since.
   if (file === null && path === settingValuesPath) return [];
   if (file === null) throw new UsageError([`${path} does not exist`]);
   const { data = parseEnvFileSettings(file.text, path) } = entries.safeParse(file.text);

@@ -24,7 +24,7 @@ function formatSharedOptions(command: UpdaterCommand, end: string): string {
   return text.replaceAll(/(.{1,120})(?:$| )/g, '$1\n').trimEnd();
 }
 
-/** The output of `--help`. Environment variables are only listed for svc, because only users of svc set them. */
+/** The output of `--help`. Environment variables are listed only for svc, because only its users set them. */
 export function formatUsage(product: Product): string {
   const { name, versionVariable, containerName } = product;
   const [app, ...workers] = product.services;

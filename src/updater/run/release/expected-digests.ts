@@ -22,8 +22,8 @@ export interface ExpectedDigests {
 type DigestOptions = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
 
 /**
- * Sets the target to the release of an archive if no target is specified. Does not report an archive that cannot be
- * verified, because `readExpectedDigests` reports it later.
+ * Without a target, sets it to the release of the archive. `readExpectedDigests` later reports an archive that cannot
+ * be verified.
  */
 export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOptions> {
   const { proof, target } = options;
@@ -33,8 +33,7 @@ export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOp
 }
 
 /**
- * Collects the digests from the options and from the `release.json` of a directory or an archive; null if there are
- * none.
+ * Collects digests from the options and the `release.json` of a directory or archive; null if there are none.
  * @param platform - the engine's platform: `linux/amd64`
  * @throws UpdateError not-proven
  */

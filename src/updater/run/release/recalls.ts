@@ -20,8 +20,8 @@ export interface Recalls extends Pick<ChannelFile, 'recalled'> {
 }
 
 /**
- * Reads the channel file and rejects a recalled target (docs/contract.md 3.24). Warns if the file has expired, or if
- * the operator accepts the recalled target. Null without a channel file.
+ * Reads the channel file (docs/contract.md 3.24); null if there is none. Warns if the file has expired. Rejects a
+ * recalled target, or only warns if the operator accepts the recall.
  * @throws UpdateError not-proven, recalled
  */
 export async function readRecalls({

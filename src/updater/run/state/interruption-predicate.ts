@@ -13,8 +13,8 @@ import {
 } from './rollout.ts';
 
 /**
- * Recognizes containers that a previous run created but did not start, either on purpose or because the run ended
- * early. Such containers are not a sign of a concurrent compose command.
+ * Recognizes containers that a previous run created but did not start. They are no sign of a concurrent compose
+ * command.
  */
 export const createUnstartedContainerFilter =
   (data: JournalData | null) =>
@@ -25,8 +25,8 @@ export const createUnstartedContainerFilter =
       (isRunUnfinished(data) && isNewContainer(data.changeover, container)));
 
 /**
- * Recognizes containers that are down because a previous run or a killed compose command stopped them or did not start
- * them. Excludes containers that were started again afterwards, because only a user can have stopped those.
+ * Recognizes containers that a previous run or a killed compose command stopped or did not start. Containers started
+ * since are excluded, because only a user can have stopped them.
  * @param leftovers - containers that killed compose commands created as replacements
  */
 export function createInterruptionPredicate(
@@ -36,8 +36,8 @@ export function createInterruptionPredicate(
   const byCompose: InterruptionPredicate = (container) =>
     isUnstartedWithTemporaryName(container) ||
     isStoppedForReplacement(container, leftovers) ||
-    // Compose creates and names all containers before it starts the first one. If compose is killed before that start,
-    // containers with their final names remain unstarted.
+    // Compose names all containers before it starts any. If compose is killed in between, named containers remain
+    // unstarted.
     (isUnstartedReplacement(container) && !createUnstartedContainerFilter(data)(container));
   if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;

@@ -55,10 +55,7 @@ const container = z.object({
   reference,
   /** Start time, which shows whether the container was started again later. */
   startedAt: text,
-  /**
-   * Whether the container must be running after the run, because it was running, paused or restarting, or because a
-   * previous run had stopped it.
-   */
+  /** Whether the container must run afterwards: it was running, paused, restarting, or stopped by a previous run. */
   runs: flag,
   /** Whether the container was stopped at the time of this record. */
   down: flag,
@@ -79,13 +76,11 @@ const updatedServiceSchema = z.object({
   awaits: list(name),
   /** Whether `up` runs commands of the new image before it starts the first container. */
   hasStartHook: z.exactOptional(flag),
-  /**
-   * Whether the service is a migration. Its containers must exit before the following services in the list are updated.
-   */
+  /** Set for a migration. Its containers must exit before the next services in the list are updated. */
   runsOnce: z.exactOptional(flag),
   /**
-   * Set if the release adds the service. `replicas` is the number of its containers. `isSeparate`: the service is from
-   * a different publisher and mounts no existing data, so a rollback after its start needs no restore point.
+   * Set if the release adds the service. `replicas` counts its containers. `isSeparate`: another publisher's service,
+   * without existing data; a rollback after its start needs no restore point.
    */
   added: z.exactOptional(z.object({ replicas: z.int(), isSeparate: flag })),
   /** True if the new release does not have the service: its containers are stopped and removed. */
@@ -94,8 +89,7 @@ const updatedServiceSchema = z.object({
 
 const rolloutSchema = z.object({
   /**
-   * Updated services in update order: migrations that precede the app, the app, other services, and finally services
-   * that only share a namespace.
+   * In update order: migrations before the app, the app, other services, and then those that only share a namespace.
    */
   moved: list(updatedServiceSchema),
   /** All containers of the project before the update, except leftovers of interrupted compose commands. */
@@ -115,12 +109,9 @@ const rolloutSchema = z.object({
     alsoMoved: list(name),
     newServices: list(name),
     changedServices: z.exactOptional(list(name)),
-    /**
-     * Services with `restart: true` in their `depends_on`, which the update does not restart. The user must restart
-     * them.
-     */
+    /** Services with `restart: true` in `depends_on`. The update does not restart them; the user must. */
     restartedByHand: z.exactOptional(list(name)),
-    /** Migrations for which other services wait, but which the update does not run. The user must run them. */
+    /** Migrations that other services wait for. The update does not run them; the user must. */
     runByHand: z.exactOptional(list(name)),
     /** One sentence for each service that must not be recreated without a dump of its data. */
     dumpFirst: z.exactOptional(list(text)),
@@ -187,8 +178,8 @@ export const journalSchema = z.object({
         /** Path on the host. */
         directory: restorePointPathSchema,
         /**
-         * `copying` while all services are running, `saving` after the first service has been stopped, `restored` if
-         * the data equals the restore point.
+         * `copying`: all services run. `saving`: a service has been stopped. `restored`: the data equals the restore
+         * point.
          */
         state: z.enum(['copying', 'saving', 'saved', 'restored']),
         /** Set once the restore point has been checked, because the rollback may change data after the check. */
@@ -197,9 +188,7 @@ export const journalSchema = z.object({
         services: list(name),
         /** Services that store a queue or cache only in memory and are restarted after a rollback. */
         inMemory: list(name),
-        /**
-         * Containers that share a namespace with a covered container, so they are stopped and started together with it.
-         */
+        /** Containers that share a namespace with a covered one. They are stopped and started with that container. */
         riders: list(z.object({ id, name })),
         /** TCP ports on which services without a health check were listening. */
         ports: list(z.object({ service: name, ports: list(z.number()) })),
@@ -220,7 +209,7 @@ export interface ContainerRecord extends z.infer<typeof container> {}
 export interface UpdatedService extends z.infer<typeof updatedServiceSchema> {}
 
 /**
- * Data for the `recreate` and `verify` phases and for a rollback. A run that resumes after being killed reads this data
- * from the journal and executes the same steps.
+ * Data for the phases `recreate` and `verify` and for a rollback. A resumed run reads the data from the journal and
+ * executes the same steps.
  */
 export interface Rollout extends z.infer<typeof rolloutSchema> {}

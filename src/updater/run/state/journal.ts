@@ -92,8 +92,8 @@ export class Journal {
   }
 
   /**
-   * Like `write`, but returns the error message instead of throwing; null if there was no error. A full disk must not
-   * stop the run, because most of the state can be read from the engine.
+   * Like `write`, but returns the error message; null if there is no error. A full disk must not stop the run: most of
+   * the state can be read from the engine.
    */
   async tryWrite(changes: Partial<JournalData>): Promise<string | null> {
     try {
@@ -126,16 +126,16 @@ export class Journal {
     renameSync(temporary, path);
   }
 
-  /** Container snapshots contain secrets, so they are only retained if a later run may need them for a rollback. */
+  /** Container snapshots contain secrets. They are retained only if a later run may need them for a rollback. */
   #changesOfEnd(outcome: RunOutcome): Partial<JournalData> {
     const { state: before, started } = this.#data;
     const state = endedStateOf(before, outcome);
-    // If the new version has started and its data is not being restored, the run will not be rolled back.
+    // The run will not be rolled back: the version has started, without a crash or rollback of the run.
     const isForward = started && rollbackOf(before) === null && outcome.outcome !== 'crashed';
     return { ...((unfinishedStateOf(state) === null || isForward) && { blueprints: [] }), state };
   }
 
-  /** Closes this run after a later run has recovered it. The later run can then start its own update. */
+  /** Closes this run, which a later run has recovered. The later run can then start its own update. */
   async closeForLaterRun(outcome: Outcome, message: string): Promise<void> {
     await this.tryWrite({ containerId: noContainerId });
     await this.end({ outcome, exitCode: 0, message: `${outcome}: ${message}` });
@@ -147,10 +147,7 @@ const textOf = (data: JournalData): string => `${JSON.stringify(data, null, 1)}\
 /** Matches no container id, so no restarted container reports this outcome as its own. */
 const noContainerId = '';
 
-/**
- * Journal fields for a restart of the container after an interruption. `attempt` counts only consecutive starts in one
- * state.
- */
+/** Journal fields for a restart after an interruption. `attempt` counts consecutive starts in one state. */
 export function nextAttemptFieldsOf({ state, attempt, interruptedIn }: JournalData) {
   const { at } = unfinishedStateOf(state) ?? state;
   return { attempt: (interruptedIn ?? at) === at ? attempt + 1 : 2, interruptedIn: at };
@@ -161,8 +158,8 @@ export const isRunUnfinished = ({ state }: Pick<JournalData, 'state'>): boolean 
   unfinishedStateOf(state) !== null;
 
 /**
- * Checks whether files or containers may be of different versions. A run that ended as `broken` counts only if it was
- * rolling back, because otherwise its outcome has already been reported to the user.
+ * Whether files or containers may be of different versions. The user already knows about a run that ended as `broken`,
+ * so only its unfinished rollback counts.
  */
 export const hasMixedVersions = ({ state }: Pick<JournalData, 'state'>): boolean =>
   unfinishedStateOf(state) !== null &&
@@ -187,8 +184,8 @@ export function formatUnfinishedRunMessage(data: JournalData): string {
 }
 
 /**
- * Error for commands that cannot run while a previous run is unfinished. If that run was restoring data, the advice is
- * `rollback`, because even `update` would only complete the rollback.
+ * For commands that an unfinished run blocks. While data is being restored, even `update` would only complete the
+ * rollback, so the advice is `rollback`.
  */
 export const createUnfinishedRunError = (data: JournalData): UpdateError =>
   new UpdateError(
@@ -267,7 +264,7 @@ export async function readJournals(directories: readonly string[]): Promise<Jour
 }
 
 /**
- * Null if there is no journal, if it cannot be read, or if all its steps are finished.
+ * Null if there is no journal, if it is unreadable, or if all its steps are finished.
  * @throws UpdateError journal-pending for another format
  */
 export async function readUnfinishedJournal(state: string): Promise<JournalData | null> {
@@ -285,10 +282,7 @@ async function tryReadJournal(
   return journal == null || 'unreadable' in journal ? null : journal;
 }
 
-/**
- * Moves the journal to the backup directory, where a person can inspect it. Returns the new path, relative to the
- * compose directory.
- */
+/** Moves the journal to the backup directory, for inspection. Returns the path relative to the compose directory. */
 export async function moveJournalToBackup(
   state: string,
   journal: Exclude<ReadJournal, null>,

@@ -36,8 +36,8 @@ const holderSchema = z.object({ containerId: z.string(), name: z.string(), since
 export type LockHolder = z.infer<typeof holderSchema>;
 
 /**
- * Takes the lock, which allows one run per compose directory. If the container that holds the lock is no longer
- * running, the lock is taken over.
+ * Takes the lock, which allows one run per compose directory. If the holder's container no longer runs, takes over its
+ * lock.
  * @param directory - compose directory, as a path inside the container
  * @throws UpdateError update-running, rights-lost, read-only, unexpected-file, not-a-file, write-failed
  */
@@ -92,11 +92,7 @@ export async function takeLock(
 /** Error codes of `link` on file systems without hard links, such as some SMB shares. */
 const noHardLinkCodes = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
 
-/**
- * Creates the lock; returns false if one exists. The lock is a hard link to `mine`, which already contains `text`, so
- * it is never incomplete. Without support for hard links, the text is written afterwards, and `readCompleteLock` waits
- * for it.
- */
+/** Creates the lock as a hard link to `mine`, so that its text is always complete. Returns false if a lock exists. */
 async function createLock(
   lock: string,
   mine: string,
@@ -111,6 +107,7 @@ async function createLock(
     if (!noHardLinkCodes.includes(systemErrorCodeOf(error) ?? '')) throw error;
   }
   try {
+    // Without support for hard links; `readCompleteLock` waits for the complete text.
     await writeFile(lock, text, { mode: 0o600, flag: 'wx' });
     await chownLikeParentDirectory(lock);
   } catch (error) {
@@ -120,12 +117,11 @@ async function createLock(
     if (begun !== null && text.startsWith(begun)) await rm(lock, { force: true });
     throw error;
   }
-  // If this process was delayed for a second between creating and writing the lock, another updater may have replaced
-  // the lock as stale.
+  // If writing took over a second, another updater may have replaced the lock as stale.
   return (await readFile(lock, 'utf8').catch(() => null)) === text;
 }
 
-/** Waits up to a second for the complete text of the lock; null if there is no lock. */
+/** Waits up to a second until the lock's text is complete; null if there is no lock. */
 function readCompleteLock(lock: string): Promise<string | null> {
   const evaluate = (text: string | null, isLate: boolean) =>
     isLate || text === null || text.endsWith('\n') ? text : undefined;
@@ -133,10 +129,7 @@ function readCompleteLock(lock: string): Promise<string | null> {
   return waitUntil(() => readFile(lock, 'utf8').catch(() => null), evaluate, wait);
 }
 
-/**
- * Removes the temporary lock files of updaters that were killed while they were taking the lock. Keeps the file of a
- * running container.
- */
+/** Removes the temporary lock files of killed updaters. Keeps the file of a running container. */
 async function removeLeftoverLockFiles(state: string, own: Container, engine: Engine): Promise<void> {
   for (const name of await readdir(state)) {
     const id = /^lock\.(?:stale\.)?([0-9a-f]{12})$/.exec(name)?.[1];
@@ -173,8 +166,8 @@ async function removeStaleLock(
       `took over the lock that ${holder.name || holder.containerId.slice(0, 12)} had held since ${holder.since}, because that container is no longer running`,
     );
   }
-  // Two updaters may find the same stale lock, and the slower one could then remove the new lock of the faster one. To
-  // prevent this, each updater first renames the lock, and restores it if the renamed file is not the stale lock.
+  // Two updaters may find the same stale lock, and the slower one could remove the new lock of the faster one. So each
+  // updater first renames the lock, and restores any lock that is not stale.
   const aside = `${lock}.stale.${own.id.slice(0, 12)}`;
   const moved = await rename(lock, aside).then(
     () => true,

@@ -3,8 +3,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stateDirectoryOf } from './state-directory.ts';
 
-// Reserve files occupy disk space that a rollback can free if a bad release has filled the disk. Measured on a full
-// ext4 disk: creating a container takes 0.3 MB and 50 files, and starting a container takes 0.1 MB and 10 files.
+// If a bad release has filled the disk, a rollback frees the space of the reserve files. Measured on a full ext4 disk:
+// creating a container takes 0.3 MB and 50 files. Starting a container takes 0.1 MB and 10 files.
 
 const fileBytes = 65_536;
 /** Number of files in each part. The part `journal` only makes room for the journal. */
@@ -19,7 +19,7 @@ const pathOf = (directory: string, part: Part): string =>
   join(stateDirectoryOf(directory), `reserve-${part}`);
 
 /**
- * Ignores errors such as a full disk, because the reserve is optional.
+ * The reserve is optional, so errors such as a full disk are ignored.
  * @param directory - the compose directory
  */
 export async function createReserveFiles(directory: string): Promise<void> {

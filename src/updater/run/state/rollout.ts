@@ -19,17 +19,17 @@ export type {
 /** True if a stopped container was stopped by an interruption and not on purpose. */
 export type InterruptionPredicate = (container: Container) => boolean;
 
-/** Minimum uptime in ms after a restart by the engine. A container with a shorter uptime may be crashing repeatedly. */
+/** In ms. A restarted container with a shorter uptime may be crashing repeatedly. */
 const steadyMs = 15_000;
 
 /**
- * True if the engine has restarted a container that has not become healthy since. Only the container's uptime by the
- * engine's clock shows whether it keeps crashing.
+ * True if the engine restarted the container, which is not healthy yet. Only its uptime by the engine's clock shows
+ * whether it keeps crashing.
  */
 export const mayBeCrashing = ({ restartCount, status, health }: Container): boolean =>
   restartCount > 0 && status === 'running' && health !== 'healthy';
 
-/** @param engineTime - current time of the engine's clock, in ms; required if a container may be crashing */
+/** @param engineTime - time of the engine's clock in ms; required if a container may be crashing */
 export function containerRecordOf(
   container: Container,
   wasInterrupted: InterruptionPredicate,
@@ -39,7 +39,7 @@ export function containerRecordOf(
   const down = !isUp(container);
   const runs = !down || wasInterrupted(container);
   const location = { service: serviceOf(container), number: containerNumberOf(container) };
-  // A paused container does not respond, so it is restored as paused, and no run waits until it is healthy.
+  // A paused container cannot respond. It is restored as paused, and no run waits until it is healthy.
   const isCrashing =
     mayBeCrashing(container) &&
     (container.health === 'starting' || engineTime - Date.parse(startedAt) < steadyMs);
@@ -60,9 +60,7 @@ export const isPreviousContainer = ({ containers }: Rollout, { id }: Container):
 export const serviceContainerRecordsOf = (rollout: Rollout | null, name: string): ContainerRecord[] =>
   (rollout?.containers ?? []).filter((record) => record.service === name);
 
-/**
- * True if the container did not exist before the update, and no previous container of its service has the same image.
- */
+/** True if the container is new and no previous container of its service has the same image. */
 export function isNewContainer(rollout: Rollout, container: Container): boolean {
   if (isPreviousContainer(rollout, container)) return false;
   const name = serviceOf(container);
@@ -88,16 +86,16 @@ export const hasNewVersionStarted = (rollout: Rollout, now: readonly Container[]
   );
 
 /**
- * Checks whether a migration has been started since the update was planned. Its container may be an old one, because
- * `up` starts an existing container that already has the correct image.
+ * Whether a migration was started after the update was planned. Its container may be an old one: `up` starts an
+ * existing container that has the correct image.
  */
 const hasMigrationRun = (rollout: Rollout, container: Container): boolean =>
   rollout.moved.some(({ name, runsOnce }) => runsOnce && name === serviceOf(container)) &&
   !rollout.containers.some(({ id, startedAt }) => id === container.id && startedAt === container.startedAt);
 
 /**
- * True for each replica of the app, and for each replica of any other service if the replica was running before the
- * update. False for migrations and removed services.
+ * True for each replica of the app, and for each other replica that ran before the update. False for migrations and
+ * removed services.
  */
 export const shouldRunContainer = (moved: UpdatedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
@@ -111,7 +109,7 @@ export const replacedContainerRecordOf = (
     ({ service, number }) => service === serviceOf(container) && number === containerNumberOf(container),
   );
 
-/** True if a new container must be created but not started, because the container that it replaces was not running. */
+/** True if the container replaces one that was not running, so it is created but not started. */
 export function shouldStayStopped(rollout: Rollout, container: Container): boolean {
   const moved = rollout.moved.find(({ name }) => name === serviceOf(container));
   const record = replacedContainerRecordOf(rollout, container);
@@ -140,10 +138,7 @@ export function isServiceUpdated(
   );
 }
 
-/**
- * Number of containers that a service must have after the update. For a migration without a container, the number is 1,
- * because a clean-up may have removed the exited container.
- */
+/** After the update. A migration without a container needs one: a clean-up may have removed the exited container. */
 export const requiredContainerCountOf = (
   rollout: Rollout,
   { name, runsOnce, added, isRemoved }: UpdatedService,

@@ -9,11 +9,12 @@ export const formatRunName = (at: number): string => new Date(at).toISOString().
 export const runNamePattern = /^\d{8}T\d{6}Z$/;
 
 /**
- * Retains five backups: the backup of the run `own`, which may not be the latest if the clock was set back, and the
- * latest others. Directories that do not have the name of a run belong to users and are kept.
+ * Keeps five backups: the backup of the run `own`, and the latest others. Keeps directories without the name of a run,
+ * because they belong to users.
  */
 export async function pruneBackups(directory: string, own: string): Promise<void> {
   const names: string[] = await readdir(directory).catch(() => []);
+  // If the clock was set back, `own` may not be the latest name.
   const others = names.filter((name) => runNamePattern.test(name) && name !== own).sort();
   const room = names.includes(own) ? keptRuns - 1 : keptRuns;
   for (const run of others.slice(0, -room)) await rm(join(directory, run), { recursive: true, force: true });

@@ -10,12 +10,10 @@ const later = z.nullable(runOutcomeSchema);
 const openStates = [
   z.object({ at: z.enum(stages) }),
   /**
-   * The old containers are being restored, and the data is kept. `ending` is null if an update starts again afterwards.
+   * The old containers are being restored; the data is kept. If an update starts again afterwards, `ending` is null.
    */
   z.object({ at: z.literal('rolling-back'), from: z.enum(stages), ending: later }),
-  /**
-   * The old data is being restored from the restore point, followed by the old containers or the old tasks of a stack.
-   */
+  /** The data is being restored from the restore point, then the old containers or stack tasks. */
   z.object({ at: z.literal('restoring'), ending: later }),
 ] as const;
 const openState = z.discriminatedUnion('at', openStates);
@@ -33,9 +31,9 @@ export type StoredRunState = z.infer<typeof storedRunStateSchema>;
 type StateName = StoredRunState['at'];
 
 /**
- * The rollback of a stack goes to `restoring` when the last new task is gone, or to `replacing` if a new task has
- * started after all. The rollback of a project goes from `restoring` to `replacing` if the restore point cannot be
- * used. For `ended`, see `canTransition`.
+ * A stack's rollback goes to `restoring` when the last new task is gone, or to `replacing` if a new task has started
+ * after all. A project's rollback goes from `restoring` to `replacing` if the restore point is unusable. For `ended`,
+ * see `canTransition`.
  */
 export const allowedTransitions: Readonly<Record<StateName, readonly StateName[]>> = {
   pulling: ['saving', 'writing', 'replacing', 'rolling-back', 'restoring', 'ended'],
@@ -59,10 +57,7 @@ export const endedStateOf = (state: StoredRunState, outcome: RunOutcome): Stored
   return { at: 'ended', ending: outcome, left: isOver ? null : unfinishedStateOf(state) };
 };
 
-/**
- * Besides the allowed transitions, a run may stay in its state, and a later run may continue from the unfinished state
- * of a run that has ended.
- */
+/** A run may also stay in its state. A later run may continue from the unfinished state of an ended run. */
 export function canTransition(from: StoredRunState, to: StoredRunState): boolean {
   const open = unfinishedStateOf(from);
   if (from.at === 'ended' && open !== null) return to.at === 'ended' || canTransition(open, to);
@@ -90,7 +85,7 @@ export const isReplacingOrVerifying = (state: StoredRunState): boolean => {
   return stage === 'replacing' || stage === 'verifying';
 };
 
-/** Null if the run is not rolling back. `ending` is the outcome of the run after the rollback. */
+/** Null if the run is not rolling back. `ending` is the outcome after the rollback. */
 export function rollbackOf(state: StoredRunState): { ending: RunOutcome | null } | null {
   const open = unfinishedStateOf(state);
   return open?.at === 'rolling-back' || open?.at === 'restoring' ? { ending: open.ending } : null;

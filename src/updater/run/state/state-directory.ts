@@ -38,9 +38,8 @@ export const restorePointsDirectoryOf = (directory: string): string =>
   join(stateDirectoryOf(directory), 'restore');
 
 /**
- * Creates the private state directory. Afterwards, its contents may be accessed by path, because it contains no links
- * or files of other users, and other users cannot add any. Only users who can also write the compose files could
- * replace the directory.
+ * Creates the private state directory. Its contents may then be accessed by path: it contains no links or files of
+ * other users, and they cannot add any. Only users who can write the compose files could replace the directory.
  * @throws UpdateError rights-lost, unexpected-file, not-a-file, read-only, write-failed
  */
 export async function openStateDirectory(directory: string): Promise<string> {
@@ -55,8 +54,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
     if (!(await lstat(state)).isDirectory()) {
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     }
-    // Owner and mode are also set for an existing directory: a person may have created it, but its backups must be
-    // private.
+    // A person may have created the directory, but its backups must be private.
     await chownLikeParentDirectory(state);
     await chmod(state, 0o700).catch(async (error) => {
       if (!(await isOnSmb(state))) throw error;
@@ -73,7 +71,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
       await writeFile(ignore, gitignoreText, { flag: 'wx' }).catch(unless('EEXIST'));
       await chownLikeParentDirectory(ignore).catch(unless('ENOENT'));
     }
-    // The entry of the state directory must survive a power failure; otherwise, the journal in it is lost.
+    // After a power failure, the directory's entry must still exist. Otherwise, the journal is lost.
     await diskFileSystem.sync(directory);
     return state;
   } catch (error) {
@@ -104,8 +102,8 @@ export async function openStateDirectory(directory: string): Promise<string> {
 const gitignoreText = '*\n';
 
 /**
- * Rejects a file system without file modes, because only modes protect the backups and the journal. An SMB share is
- * accepted, although the server determines the modes (docs/contract.md 5.1).
+ * Rejects a file system without file modes, because only modes protect the backups and the journal. Accepts an SMB
+ * share, although its server determines the modes (docs/contract.md 5.1).
  * @throws UpdateError rights-lost
  */
 export async function requireFileModeSupport(directory: string): Promise<void> {
@@ -121,9 +119,8 @@ export async function requireFileModeSupport(directory: string): Promise<void> {
 }
 
 /**
- * Rejects the state directory or an entry in it if the path is a link or belongs to an untrusted user. The owner of the
- * compose directory is trusted, because write access to the compose files is equivalent to root. A missing entry is
- * accepted.
+ * Rejects the state directory, or an entry in it, if the path is a link or has an untrusted owner. Accepts a missing
+ * entry. The owner of the compose directory is trusted, because write access to compose files is equivalent to root.
  * @throws UpdateError unexpected-file
  */
 export async function requireTrustedEntry(directory: string, ...entry: readonly string[]): Promise<void> {
@@ -146,8 +143,8 @@ export async function requireTrustedEntry(directory: string, ...entry: readonly 
 }
 
 /**
- * Returns the owner and mode that new entries of a directory get, as stats of a temporary directory. Owner and mode
- * depend on the file system: NFS may map root to another user, and SMB uses the modes of the mount.
+ * Returns the owner and mode of new entries in a directory, as stats of a temporary directory. They depend on the file
+ * system: NFS may map root to another user, and SMB uses the mount's modes.
  */
 async function statNewEntry(directory: string): Promise<Stats> {
   const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`));
@@ -159,9 +156,9 @@ async function statNewEntry(directory: string): Promise<Stats> {
 }
 
 /**
- * Requires that only root can write a restore point, because a rollback restores its contents as root, including
- * set-user-id bits and devices. Not even the owner of the compose directory may write it. Returns the owner that the
- * file system reports; null if the path does not exist.
+ * Requires that only root can write a restore point, not even the owner of the compose directory. A rollback restores
+ * the contents as root, with set-user-id bits and devices. Returns the owner that the file system reports; null if the
+ * path does not exist.
  * @param found - stats of an open file, which no other process can replace
  * @throws UpdateError unexpected-file
  */

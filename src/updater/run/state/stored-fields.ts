@@ -3,15 +3,15 @@ import * as z from 'zod/mini';
 import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { runNamePattern } from './run-names.ts';
 
-/** One schema for each field of a type from another module. A missing schema is a compile error. */
+/** A schema for each field of another module's type. A missing schema is a compile error. */
 export type FieldSchemas<T> = { [K in keyof Required<T>]: z.ZodMiniType<T[K]> };
 
 const like = (form: RegExp) => z.string().check(z.regex(form));
 const isImageId = (text: string): boolean => /^(?:sha256:)?[0-9a-f]+$/.test(text);
 
 /**
- * Schemas of fields that a run stores for later runs: in a journal, the record of a stack or a restore point. They
- * accept no text that could be mistaken for a command option or for a path to another location.
+ * Schemas of fields stored for later runs: in a journal, a stack's record or a restore point. No accepted text can be
+ * mistaken for a command option or for a path to another location.
  */
 export const storedFieldSchemas = {
   like,

@@ -26,7 +26,7 @@ export async function isStackUpToDate(
   const isMoved = ({ service }: SwarmTask) => ids.includes(service);
   const running = new Set(found.tasks.flatMap((task) => (isTaskAlive(task) ? [task.id] : [])));
   const hasCrashed = found.tasks.some((task) => isMoved(task) && hasEnded(task));
-  // Observes the tasks longer after a crash, because Swarm waits 5 s before it restarts a crashed task.
+  // Longer after a crash, because Swarm waits 5 s before it restarts a crashed task.
   const deadlineMs = hasCrashed ? 20_000 : 5_000;
   const observe = async () => ({
     tasks: await listSwarmTasks(engine, ids),
@@ -48,7 +48,5 @@ export async function isStackUpToDate(
   return waitUntil(observe, evaluate, { pause: pollMs, deadlineMs, signal: engine.aborted });
 }
 
-/**
- * Checks whether a task ended on its own. Tasks end as `shutdown` if the owner scales the service or drains the node.
- */
+/** Whether a task ended on its own. If the owner scales the service or drains the node, tasks end as `shutdown`. */
 const hasEnded = ({ state }: SwarmTask): boolean => ['failed', 'complete', 'rejected'].includes(state);

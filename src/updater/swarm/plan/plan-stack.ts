@@ -27,8 +27,8 @@ import { draftStackFiles, formatImagesToChange, readStackFiles, type StackFiles 
 /** All decisions made before the first change. */
 export interface StackUpdatePlan extends ReleasePlan {
   /**
-   * Whether all old app tasks stop before new ones start: because of `--stop-first`, because an app task is not
-   * running, or because the previous run left services half updated.
+   * Whether all old app tasks stop before new ones start. Reasons: `--stop-first`, an app task that is not running, or
+   * services that the previous run left half updated.
    */
   stopFirst: boolean;
   moves: readonly StackServiceUpdate[];
@@ -40,7 +40,7 @@ export interface StackUpdatePlan extends ReleasePlan {
 }
 
 /**
- * Runs the `plan` phase, which queries registries and reads files, but changes nothing.
+ * Runs the `plan` phase: queries registries and reads files, but changes nothing.
  * @param previous - record of the previous run
  */
 export async function planStackUpdate(
@@ -79,8 +79,7 @@ export async function planStackUpdate(
   });
   const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
   const files = read && { ...read, draft: await draftStackFiles(context, read, { chosen, plan, digests }) };
-  // If an app task is waiting for its restart, all old tasks must stop first. Otherwise, the waiting old task could
-  // start while new tasks are running.
+  // If an app task waits for its restart, all old tasks stop first. Otherwise, that task could start among new ones.
   const isIll = tasks.some(
     (task) => task.service === chosen.app.id && isTaskAlive(task) && task.state !== 'running',
   );
@@ -109,8 +108,8 @@ export async function planStackUpdate(
 }
 
 /**
- * Rejects the update if an older version has run after a newer one, because the older version may have changed data
- * that the newer one had migrated.
+ * Rejects the update if an older version has run after a newer one. The older version may have changed data that the
+ * newer one had migrated.
  */
 function requireNoOlderVersion(
   { installation: { runningVersion: running }, from }: ReleasePlan,

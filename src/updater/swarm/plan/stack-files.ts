@@ -62,7 +62,7 @@ export async function findStackDirectory(
 }
 
 /**
- * Reads the stack files and verifies that the stack was deployed from them.
+ * Reads the stack files, and verifies that the stack was deployed from them.
  * @param left - old and new image references of an unfinished run, because the files may still contain either of them
  * @throws UpdateError stack-file, compose-invalid
  */
@@ -120,15 +120,14 @@ function versionOf(image: string): string {
   return isNumberedTag(tag) ? tag.version : tag.text;
 }
 
-/** `docker stack deploy` does not read `.env`. The empty env file prevents compose from searching for one itself. */
+/** `docker stack deploy` ignores `.env`. With the empty env file, compose does not search for one. */
 const withoutEnv = (project: ProjectFiles): ProjectFiles => ({
   ...project,
   envFiles: [{ path: project.newEnvFile, text: '' }],
 });
 
 /**
- * Drafts the edited stack files. Requires that they resolve to the new images of updated services, and that all other
- * images are unchanged.
+ * Drafts the edited stack files. Requires new images for updated services, and unchanged images for all others.
  * @throws UpdateError proof-failed, pin-…
  */
 export async function draftStackFiles(
@@ -201,10 +200,7 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
 
 const readers = { stack: stackImages, compose: composeImages };
 
-/**
- * Returns only the variables that the compose files use, because all returned variables are in the environment of the
- * docker command.
- */
+/** Only the variables that compose files use, because the docker command gets them in its environment. */
 function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
   const lookup = createVariableLookup(envFiles);
   const names = composeFiles.flatMap(({ text }) =>
@@ -218,9 +214,7 @@ function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, stri
   );
 }
 
-/**
- * Returns the command with which a user can deploy the stack. The command loads `.env` if the files need its values.
- */
+/** Returns the user's command for deploying the stack. The command loads `.env` if the files need its values. */
 export function formatDeployCommand(
   stack: string,
   { project, paths, needsEnvFile: withEnv, reader }: StackFiles,
@@ -230,7 +224,7 @@ export function formatDeployCommand(
   return `${withEnv ? 'set -a; . ./.env; set +a; ' : ''}docker stack deploy ${files} ${stack}`;
 }
 
-/** Returns the image changes that the owner must make in the stack file or its variables if no directory is mounted. */
+/** If no directory is mounted, the owner must change these images in the stack file or its variables. */
 export const formatImagesToChange = ({ updates }: ReleasePlan): string =>
   joinWithAnd([
     ...new Set(updates.filter(hasTagChange).map(({ pin, to }) => `${pin.referenceText} → ${to}`)),

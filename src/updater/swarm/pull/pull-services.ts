@@ -23,14 +23,11 @@ const pullPrefix = 'svc-updater-pull-';
 /** Label of pull services. Its value is the stack's name. */
 export const pullServiceLabel = 'svc-updater.pull';
 
-/**
- * Command of a pull service. With `Init`, the engine adds this program to the container, so the image need not contain
- * it.
- */
+/** With `Init`, the engine adds this program to the container, so the image need not contain it. */
 const pullCommand = ['/sbin/docker-init', '--version'];
 
 /**
- * Builds one service for each combination of image and placement (docs/contract.md 11.3).
+ * One service for each combination of image and placement (docs/contract.md 11.3).
  * @param moves - services that get new images
  */
 export function planPullServices(
@@ -103,6 +100,6 @@ export function summarizePullState(
   return { done, failed, waiting };
 }
 
-/** If a task has completed, or only its container failed to start, its node has pulled the image. */
+/** If a task completed, or only its container's start failed, its node has the image. */
 const hasPulled = ({ state, error }: SwarmTask): boolean =>
   state === 'complete' || (state === 'failed' && error.startsWith('starting container failed'));

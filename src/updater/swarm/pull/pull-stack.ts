@@ -79,8 +79,8 @@ export async function checkPulledStackImages(
 }
 
 /**
- * Pulls an image on this node, to log the progress in percent and to read the image's labels. @throws UpdateError
- * pull-…
+ * Logs the progress in percent, and gets the labels of the image.
+ * @throws UpdateError pull-…
  */
 async function pullOnThisNode(
   { engine, log, cancellation }: RunContext,
@@ -125,7 +125,7 @@ export const createSwarmCredentialHeaders = (
   toCredentialHeaders(published.find(({ digest }) => image.endsWith(digest))?.credentials ?? null);
 
 /**
- * Makes all nodes that may need the new images pull them before any service is changed (docs/contract.md 11.3).
+ * Before any service is changed, pulls the new images on all nodes that may need them (docs/contract.md 11.3).
  * @throws UpdateError pull-failed, pull-timeout, with the nodes that lack an image
  */
 async function pullOnAllNodes(

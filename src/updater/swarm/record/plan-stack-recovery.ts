@@ -16,15 +16,15 @@ type StackRecoveryStep =
   | { kind: 'none' }
   /** This updater has restarted after its run ended: its outcome is logged again. */
   | { kind: 'repeat'; ending: RunOutcome }
-  /** The previous run was killed before it changed a service: its files are restored, and the update starts again. */
+  /** The previous run was killed before it changed a service. Its files are restored; the update starts again. */
   | { kind: 'files-back'; inherits: SpecInheritance }
   /** The previous run is resumed where it was interrupted. `state` is the state from which it continues. */
   | { kind: 'go-on'; state: UnfinishedState }
   /** All changes of the previous run are rolled back before this update starts. */
   | { kind: 'back'; state: UnfinishedState }
   /**
-   * The previous run has started its new version or left services half updated. Its changes are kept, and the owner's
-   * specs are taken from its record.
+   * The previous run started its new version or left services half updated. This run keeps those changes, and takes the
+   * owner's specs from that run's record.
    */
   | { kind: 'succeed'; inherits: 'halfway' }
   /** Services were changed after the previous run: nothing is undone, and its record is discarded. */
@@ -65,10 +65,7 @@ export function planStackRecovery(
   return started ? succeed : { kind: 'back', state: stackRollbackState };
 }
 
-/**
- * If services were already half updated before the recorded run, only the record of that run contains the owner's
- * specs.
- */
+/** If services were half updated before the recorded run, only its record contains the owner's specs. */
 export const specInheritanceOf = ({ moves }: StackRecordData): SpecInheritance =>
   moves.some(({ before, wanted }) => !isEquivalentJson(before, wanted)) ? 'halfway' : 'nothing';
 

@@ -29,8 +29,8 @@ import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 import { stackServiceUpdateSchema, swarmIdSchema } from '../services/specs.ts';
 
 /**
- * Constant part of a stack update's record, from which a later run on any manager can resume. Contains environment
- * values of the services. New fields must be optional, because records of earlier versions lack them.
+ * Constant part of a stack update's record, with environment values of the services. A later run on any manager can
+ * resume from the record. New fields must be optional, because earlier versions' records lack them.
  */
 const recordDataSchema = z.strictObject({
   format: z.literal(2),
@@ -62,7 +62,7 @@ const recordLabelsSchema = z.strictObject({
   run: storedFieldSchemas.run,
   /** Id of the updater's Swarm service, or of its container if it has no service. */
   holder: swarmIdSchema,
-  /** Id of the updater's container. An updater on the same node (`node`) can check whether the container is running. */
+  /** Id of the updater's container. An updater on the same node (`node`) can check the container's state. */
   container: swarmIdSchema,
   node: z.string(),
   /** Whether a new task has started. */
@@ -79,9 +79,7 @@ const prefix = 'svc-updater.';
 const beatMs = 10_000;
 /** A run is considered dead if it has not written its record for this time in ms. */
 const deadMs = 45_000;
-/**
- * If the last write is older than this time in ms, the holder must write its record again before it changes a service.
- */
+/** In ms. If the last write is older, the holder must renew its record before it changes a service. */
 const staleMs = 30_000;
 const pollMs = 1_000;
 /** Maximum size of a record in bytes, below Swarm's limit of 1,024,000 bytes for a config. */
@@ -112,8 +110,8 @@ export interface FoundStackRecord {
 }
 
 /**
- * Null if there is no record. `mistake` is the reason why a record cannot be read, such as `moves.0.role is not valid`,
- * because another version of the updater wrote the record, or a user changed it.
+ * Null if there is no record. `mistake` tells why a record cannot be read: `moves.0.role is not valid`. Another version
+ * of the updater wrote that record, or a user changed it.
  */
 type RecordLookupResult = FoundStackRecord | { config: SwarmConfig; mistake: string } | null;
 
@@ -138,7 +136,7 @@ export async function readStackRecord(engine: Engine, stack: string): Promise<Fo
   throw new UpdateError('stack-busy', message, { advice });
 }
 
-/** If a run is killed in this state, a later run completes the rollback before it starts its own update. */
+/** If a run is killed in this state, a later run completes the rollback before its own update. */
 export const stackRollbackState: UnfinishedState = { at: 'rolling-back', from: 'replacing', ending: null };
 
 /** Returns the phase as named in the log, such as `pull` or `recreate`; `back` during a rollback. */
@@ -178,7 +176,7 @@ export class StackRecord {
   }
 
   /**
-   * Creates the record of a run, which replaces the record of the previous run, if any.
+   * Creates this run's record in place of the previous run's.
    * @throws UpdateError update-running if another run created its record first; stack-unsupported if the record is too
    * large
    */
@@ -208,7 +206,7 @@ export class StackRecord {
   }
 
   /**
-   * Takes over the record of another run and continues from the given state.
+   * Takes over another run's record and continues from the given state.
    * @throws UpdateError update-running if the other run is active, or a third run took over the record first
    */
   static async takeOver(
@@ -263,8 +261,7 @@ export class StackRecord {
   }
 
   /**
-   * Requires that this run still owns the record. Called right before each write to a service, because another run may
-   * have taken over the record while this run was suspended.
+   * Called right before each write to a service, because another run may have taken over the record of a suspended run.
    * @throws UpdateError update-running
    */
   async requireOwnership(): Promise<void> {
@@ -289,9 +286,7 @@ export class StackRecord {
   }
 }
 
-/**
- * Checks whether a record belongs to the given run and container and, if a config is given, is stored in that config.
- */
+/** Whether a record belongs to the run and container, and is stored in the config, if given. */
 const isRecordOf = (
   found: RecordLookupResult,
   { run, container }: Pick<RecordLabels, 'run' | 'container'>,
@@ -318,8 +313,7 @@ const createRecordLostError = (found: RecordLookupResult, isOthers: boolean): Up
 const noFurtherChangesText = 'this run will make no further changes';
 
 /**
- * Waits until the holder's next write shows that it is active, or until 45 s have passed without a write. Returns the
- * current record; null if it was removed.
+ * Waits up to 45 s for a write by the holder. Without one, returns the current record; null if it was removed.
  * @throws UpdateError update-running if the holder is active; stack-busy if the record cannot be read
  */
 export async function waitUntilRecordHolderInactive(

@@ -45,7 +45,7 @@ export function logWaitProgress(
   );
 }
 
-/** Logs tasks whose state is unknown at the end of the run, and tasks that will start later. */
+/** Logs tasks in an unknown state at the end of the run, and tasks that will start later. */
 export function logUnresolvedTasks(log: Log, watch: StackWatch): void {
   for (const { move, tasks } of watch.views) {
     for (const task of [...tasks.lost, ...tasks.lostNew])

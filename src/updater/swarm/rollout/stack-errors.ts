@@ -13,7 +13,7 @@ import type { StackWatch } from './stack-watch.ts';
 /** Number of failed new tasks after which the run stops waiting for a service. */
 const maxFailures = 5;
 
-/** Returns an error if a wait has failed or takes too long; null if the run must keep waiting. */
+/** Returns an error if a wait has failed or takes too long; otherwise, null. */
 export function findWaitError(
   watch: StackWatch,
   { service, what }: WaitStep,
@@ -24,8 +24,8 @@ export function findWaitError(
   if (what === 'starts') {
     const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
     if ((tasks.failures < maxFailures || tasks.isStartUncertain) && !isOver && !isLate) return null;
-    // Counts tasks that are still `starting` as started. If no task had started before, the run keeps waiting, so that
-    // the next poll records the start before the run fails.
+    // Counts tasks that are still `starting` as started. If they are the first to start, the run waits until the next
+    // poll has recorded the start.
     return watch.countStarting() ? null : createUnhealthyServiceError(watch, service, waitedMs);
   }
   if (!isLate) return null;
@@ -40,10 +40,7 @@ export function findWaitError(
     : createTaskFailureError(watch, message);
 }
 
-/**
- * Returns the sum of the delays in ms that the owner has configured: between two tasks, while a new task is monitored,
- * and while a task stops.
- */
+/** Sum in ms of the owner's delays: between tasks, for monitoring new ones, and for stopping tasks. */
 function ownDelaysMs({ wanted }: StackServiceUpdate): number {
   const { Delay = 0, Monitor = 0 } = toObject(wanted.UpdateConfig);
   const { StopGracePeriod = 0 } = containerSpecOf(wanted);
@@ -121,10 +118,7 @@ export function createRolledBackError(data: StackRecordData, error: UpdateError)
   });
 }
 
-/**
- * Returns the last log lines of the new task that failed most recently; empty if no task failed or its log cannot be
- * read.
- */
+/** Last log lines of the new task that failed most recently. Empty without a failed task or readable log. */
 export async function readFailedTaskLog(engine: Engine, watch: StackWatch): Promise<string[]> {
   const { failure } = watch;
   if (failure === null || failure.node === '') return [];

@@ -35,17 +35,16 @@ import {
 import { StackWatch } from './stack-watch.ts';
 import { restoreStackFiles, writeStackFiles } from './write-stack-files.ts';
 
-/** Minimum time in ms between two polls. It is short enough to see a new task that starts and exits at once. */
+/** In ms, between polls. Short enough to see a new task that starts and exits at once. */
 const pollMs = 100;
 /**
- * Number of writes of one kind per service after which the run gives up, because another user apparently keeps changing
- * the service.
+ * Per service and kind of write. After more, the run gives up, because another user seems to keep changing the service.
  */
 const maxRewrites = 5;
 
 type StackToUpdate = Pick<InspectedStack, 'context' | 'place' | 'paths' | 'directory'>;
 
-/** View of a run that has not changed any service yet, and therefore has not polled the engine. */
+/** For a run that has changed no service yet, and therefore has not polled the engine. */
 interface UnchangedRunView {
   at: 'pulling' | 'writing';
   planned: StackUpdatePlan;
@@ -70,7 +69,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly #watch: StackWatch;
   readonly #writes = new Map<SwarmWriteKind, number>();
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** `key` identifies the condition of the current wait, and `since` is the time in ms at which the wait began. */
+  /** `key` identifies the condition of the wait; `since` is its start in ms. */
   #wait = { key: '', since: 0 };
   #areFilesBack = false;
 
@@ -176,7 +175,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       this.#wait.since = performance.now();
     };
     const view = await waitUntil(observe, evaluate, { pause: 0, signal });
-    // A new task's start is recorded before any decision depends on it, so that no later run rolls back.
+    // A new task's start is recorded before any decision, so that no later run rolls back.
     if (this.#watch.hasStarted !== record.hasStarted)
       await record.update({ started: this.#watch.hasStarted });
     this.#enterVerify(view);
@@ -190,7 +189,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (!this.#watch.isRollingBack && [app, ...workers].every(isTold)) this.#log.enterPhase('verify');
   }
 
-  /** If the work fails during a rollback, the files are restored anyway, unless a new task has started. */
+  /** If the work fails during a rollback, restores the files anyway, unless a new task has started. */
   async #orRestore<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -271,7 +270,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (failure) throw failure;
   }
 
-  /** Sets the app to the new version and fails, because it is too late to roll back. Workers stay stopped. */
+  /** A rollback is no longer possible: moves the app to the new version, then fails. Workers stay stopped. */
   async #stayNew(): Promise<void> {
     const [app] = this.#watch.views;
     if (app?.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app });

@@ -45,18 +45,13 @@ interface FollowedService {
   move: StackServiceUpdate;
   seen: TaskObservations;
   amounts: MutableSpecValues;
-  /**
-   * Counter of forced updates in specs with the old image. A different number would make Swarm replace the old tasks
-   * again.
-   */
+  /** Counter of forced updates in specs with the old image. Another number would make Swarm replace the old tasks. */
   forcedOld: number;
   /** Version index of the service; null before the first poll. Swarm's own writes change the index, too. */
   version: number | null;
   /** Last known spec, either written by this run or found after another user's change. */
   known: Json | null;
-  /**
-   * Spec that this run last tried to write. If a leader election lost the response, the write may still have succeeded.
-   */
+  /** Spec of this run's last write. The write may have succeeded even if a leader election lost the response. */
   tried: Json | null;
 }
 
@@ -106,7 +101,7 @@ export class StackWatch {
     return this.followed.some(({ seen }) => seen.started.size > 0);
   }
 
-  /** After this call, all `starting` tasks count as started. Returns whether they are the first to have started. */
+  /** All `starting` tasks now count as started. Returns whether they are the first. */
   countStarting(): boolean {
     const had = this.hasStarted;
     for (const { seen } of this.followed) for (const id of seen.starting) seen.started.add(id);
@@ -163,7 +158,7 @@ export class StackWatch {
     });
     this.views = views;
     const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
-    // An updated worker shows that the app was healthy before, because the killed run updated workers only after that.
+    // The killed run updated workers only after the app was healthy.
     const wasWell =
       this.#isFirstLook &&
       this.#earlier !== null &&
@@ -207,8 +202,7 @@ export class StackWatch {
     if (this.#isFirstLook && this.#earlier !== null) {
       if (canHaveMissedTasks(seen, move, tasks, this.#stack.place.taskHistoryLimit))
         seen.started.add('forgotten');
-      // If the previous run was killed during its rollback, a new task may have started unseen, because Swarm deletes
-      // the tasks that it removes.
+      // Swarm deletes the tasks that it removes. A new task may have started unseen during the killed run's rollback.
       const wasHolding = unfinishedStateOf(this.#earlier)?.at === 'rolling-back';
       if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
     }
@@ -238,8 +232,8 @@ export class StackWatch {
   }
 
   /**
-   * Takes the replicas and the counter of forced updates from the current spec, because the owner may change them
-   * during the update.
+   * Takes replicas and forced-update counter from the current spec, because the owner may change both during the
+   * update.
    */
   #adopt(each: FollowedService, { spec, version }: SwarmService, side: 'old' | 'new'): void {
     const isFirst = each.version === null;
@@ -249,13 +243,11 @@ export class StackWatch {
     const { log } = this.#stack.context;
     const { replicas, forced } = mutableSpecValuesOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
-    // On the first poll of a resumed run, the replica count may not be the owner's, because the killed run may have set
-    // it to stop or hold the service.
+    // The first poll of a resumed run may see the replica count of the killed run, not the owner's.
     const wasBack = this.#earlier !== null && rollbackOf(this.#earlier) !== null;
     const isOurs = isFirst && (isStoppedSpec(spec) || this.isRollingBack || wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
-    // A service with 0 replicas was stopped by this updater, not by its owner, if its spec has the old image or already
-    // had the new one.
+    // If the spec has the old image, or had the new one before the run, this updater set 0 replicas, not the owner.
     if (isScaled && (replicas > 0 || (side === 'new' && !hasNewImageBeforeRun(each.move)))) {
       log.warn(`${each.move.name} was scaled to ${replicas} replicas; keeping this number`);
       each.amounts = { ...each.amounts, replicas };

@@ -58,8 +58,8 @@ export async function writeStackFiles(
 }
 
 /**
- * Restores the files that a run has written, from that run's backups. Skips files that were edited since, or all files
- * if their directory is not mounted, and logs a warning.
+ * Restores files from the run's backups. Skips files that were edited since, or all files if their directory is not
+ * mounted; warns about skipped files.
  * @throws UpdateError files-not-restored, unexpected-file
  */
 export async function restoreStackFiles(

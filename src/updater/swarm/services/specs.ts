@@ -11,7 +11,7 @@ import {
 } from '../../../engine/swarm/swarm-service.ts';
 import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 
-/** Variants of a service's spec that a run may write. `before` is the original spec, and `after` the final one. */
+/** Specs that a run may write. `before` is the original spec, and `after` the final one. */
 export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'held';
 
 /** Only these characters are allowed, because the id is used in request paths. */
@@ -26,10 +26,7 @@ export const stackServiceUpdateSchema = z.strictObject({
   role: z.enum(['app', 'worker', 'once']),
   /** Spec of the service before this run. */
   before: storedFieldSchemas.object,
-  /**
-   * The owner's spec, except for the image. Differs from `before` if an earlier run did not succeed and left a
-   * different spec.
-   */
+  /** The owner's spec, except for the image. If an earlier run failed, `before` may be that run's spec instead. */
   wanted: storedFieldSchemas.object,
   /** New image as `repository:tag@digest`. */
   image: storedFieldSchemas.reference,
@@ -42,7 +39,7 @@ export interface StackServiceUpdate extends z.infer<typeof stackServiceUpdateSch
 
 /** Constraint that matches no node, with which a run stops a global service. */
 const noNodeConstraint = 'node.id==nobody';
-/** Label that makes a spec differ from the current one, because Swarm ignores an update to an identical spec. */
+/** Label that changes a spec, because Swarm ignores an update to an identical one. */
 const nudgeLabel = 'svc-updater.nudge';
 
 /** Values of a spec that may change during a run. */
@@ -64,10 +61,7 @@ export const mutableSpecValuesOf = (spec: Json): MutableSpecValues => ({
   nodesWithout: [],
 });
 
-/**
- * Builds the given form of a service's spec, and changes only the fields that the form requires (docs/contract.md
- * 11.2).
- */
+/** Changes only the fields that the form requires (docs/contract.md 11.2). */
 export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amounts: MutableSpecValues): Json {
   const { before } = move;
   switch (form) {
@@ -102,8 +96,8 @@ export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amoun
 }
 
 /**
- * Returns whether a spec has the old or the new image; null if another process has set a third image or changed other
- * parts of the spec, which this run must not overwrite.
+ * Image of a spec; null if another process has set a third image or changed other parts. This run must not overwrite
+ * such a spec.
  */
 export function classifySpecImage(move: StackServiceUpdate, spec: Json): 'old' | 'new' | null {
   const image = serviceImageOf(spec);
@@ -115,17 +109,14 @@ export function classifySpecImage(move: StackServiceUpdate, spec: Json): 'old' |
     : null;
 }
 
-/**
- * Checks whether the service already had the new image before the run, for example after a manual change or an
- * interrupted run.
- */
+/** True, for example, after a manual change or an interrupted run. */
 export const hasNewImageBeforeRun = ({ before, image }: StackServiceUpdate): boolean =>
   serviceImageOf(before) === image;
 
 export const isStoppedSpec = (spec: Json): boolean =>
   replicaCountOf(spec) === 0 || placementConstraintsOf(spec).includes(noNodeConstraint);
 
-/** Checks whether a node can run only one task of the service, because of a host port or a limit per node. */
+/** Whether a node can run only one of the service's tasks, because of a host port or a limit per node. */
 export function isLimitedToOneTaskPerNode(spec: Json): boolean {
   const ports = toList<Json>(toObject(spec.EndpointSpec).Ports);
   const { MaxReplicas } = toObject(toObject(toObject(spec.TaskTemplate).Placement));
@@ -144,8 +135,8 @@ export function describeOverriddenUpdateConfig(spec: Json): string[] {
 }
 
 /**
- * Checks whether old and new tasks run at the same time during the update. With several replicas, an old task that
- * stops slowly may still run when another replica's new task starts.
+ * Whether old and new tasks run at once. With several replicas, a slow old task may still run beside another replica's
+ * new one.
  */
 export const hasOverlappingTasks = (spec: Json): boolean =>
   (replicaCountOf(spec) ?? 2) > 1 ||
@@ -174,8 +165,8 @@ function withImage({ wanted, image, label, platforms }: StackServiceUpdate): Jso
 }
 
 /**
- * Replaces the failure action `rollback`, with which Swarm would start the old version on migrated data. `stopFirst`
- * also replaces the order `start-first`.
+ * Replaces the failure action `rollback`: Swarm would start the old version on migrated data. `stopFirst` also replaces
+ * the order `start-first`.
  */
 function withPauseOnFailure(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {}): Json {
   const config = toObject(spec.UpdateConfig);
@@ -208,8 +199,8 @@ function withConstraints(spec: Json, more: readonly string[]): Json {
 }
 
 /**
- * Returns the parts of a spec that must not change during an update. Omits fields that a run writes or that the owner
- * may change (replicas, forced updates).
+ * Parts of a spec that must not change during an update. Omits what a run writes, and what the owner may change:
+ * replicas and forced updates.
  */
 function constantPartOf(spec: Json): Json {
   const template = toObject(spec.TaskTemplate);

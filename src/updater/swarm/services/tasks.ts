@@ -13,30 +13,28 @@ import {
   type StackServiceUpdate,
 } from './specs.ts';
 
-/** Observations of a service's new tasks from all polls. One poll is not enough, because Swarm deletes ended tasks. */
+/** Observations of new tasks from all polls, because Swarm deletes ended tasks. */
 export interface TaskObservations {
   /** Ids of the tasks that existed before the update. */
   readonly earlier: ReadonlySet<string>;
-  /** Last observed state of each new task, keyed by task id. `at` is the time of the request in ms. */
+  /** Last state of each new task, keyed by task id. `at` is the time of the request in ms. */
   readonly states: Map<string, { state: string; node: string; at: number }>;
   /** New tasks that failed, were rejected, or exited on their own, keyed by task id. */
   readonly failed: Map<string, SwarmTask>;
   /**
-   * Ids of new tasks that have started, or may have started and ended between two polls. A single entry rules out a
-   * rollback (docs/contract.md 11.5).
+   * Ids of new tasks that started, perhaps unseen between two polls. A single entry rules out a rollback
+   * (docs/contract.md 11.5).
    */
   readonly started: Set<string>;
-  /**
-   * Ids of new tasks in the state `starting`. Only a later state shows whether the engine has started the container.
-   */
+  /** Ids of new tasks in the state `starting`. Only a later state shows whether their container has started. */
   readonly starting: Set<string>;
   /**
-   * Ids of new tasks that cannot start while a node is down. A write by this run has made Swarm stop waiting for them.
+   * Ids of new tasks that cannot start while a node is down. After a write by this run, Swarm no longer waits for them.
    */
   readonly bypassed: Set<string>;
   /** Slots (for a global service: node ids) whose new task has succeeded. */
   readonly done: Set<string>;
-  /** `ids` identifies the running tasks and their required number, and `since` is the time in ms of the last change. */
+  /** `ids` identifies the running tasks and their required number; `since` is the last change in ms. */
   steady: { ids: string; since: number } | null;
 }
 
@@ -62,7 +60,7 @@ export interface TaskSummary {
   /** Old tasks whose state and desired state are `running`. */
   oldRunning: readonly SwarmTask[];
   newRunning: readonly SwarmTask[];
-  /** Number of replicas with which Swarm removes only new tasks during a rollback; 0 if no number ensures this. */
+  /** Number of replicas with which a rollback removes only new tasks; 0 if there is no such number. */
   retainableReplicas: number;
   /** Number of tasks that must be running now, excluding those counted in `waitingCount`. */
   requiredCount: number;
@@ -71,13 +69,13 @@ export interface TaskSummary {
   /** Number of new tasks that have failed so far. */
   failures: number;
   /**
-   * Whether the required new tasks have run unchanged for 5 s and all old tasks have ended, except lost tasks. For a
-   * service that runs once: whether its tasks have succeeded.
+   * Whether all required new tasks have run unchanged for 5 s, and all old ones have ended or are lost. For a service
+   * that runs once: whether its tasks have succeeded.
    */
   isHealthy: boolean;
   /** Whether the old tasks have run unchanged for 5 s and no new task is left. */
   isRestored: boolean;
-  /** Old tasks on nodes that are down, where no task can be stopped. Empty until a new task has started. */
+  /** Old tasks on nodes that are down, where no task can be stopped. Empty before a new task has started. */
   lost: readonly SwarmTask[];
   /** New tasks on nodes that went down. */
   lostNew: readonly SwarmTask[];
@@ -92,8 +90,8 @@ export interface TaskSummary {
 /** Time in ms for which the same tasks must run before they count as healthy. */
 const steadyMs = 5_000;
 /**
- * If two polls are at most this many ms apart, no task can start and stop unseen. After a longer gap, a new task that
- * has been shut down counts as started, because it may have started unseen.
+ * In ms. If the gap between two polls is longer, a task may start and stop unseen. A new task that was shut down then
+ * counts as started.
  */
 const maxUnseenTaskMs = 400;
 
@@ -103,7 +101,7 @@ const unstartedStates = ['new', 'pending', 'assigned', 'accepted', 'preparing', 
 export const isTaskAlive = ({ state }: SwarmTask): boolean => !endedStates.includes(state);
 const isRunningTask = ({ state, desiredState: wanted }: SwarmTask): boolean =>
   state === 'running' && wanted === 'running';
-/** Checks whether the container of a task could not be started, so that no process of the image has run. */
+/** True if the container could not start, so that no process of the image has run. */
 const couldNotStart = ({ state, error }: SwarmTask): boolean =>
   state === 'rejected' || (state === 'failed' && error.startsWith('starting container failed'));
 
@@ -127,8 +125,8 @@ export function recordTaskObservations(
     if (hasStarted(task, last, at) || (down.has(node) && isTaskAlive(task))) seen.started.add(id);
     if (state === 'starting') seen.starting.add(id);
     else seen.starting.delete(id);
-    // `complete` also counts as a failure, because an unhealthy task is stopped and may exit with 0. A task that Swarm
-    // removes does not count, even if it exits with an error, because it was stopped on purpose.
+    // `complete` also counts as a failure: an unhealthy task is stopped and may exit with 0. A task that Swarm removes
+    // does not count, because it was stopped on purpose.
     const isEnd = ['failed', 'rejected', 'complete'].includes(state);
     if (isEnd && task.desiredState !== 'remove') seen.failed.set(id, task);
     // The reported state may be as old as the request.
@@ -137,7 +135,7 @@ export function recordTaskObservations(
   const there = new Set(own.map(({ id }) => id));
   for (const [id, { state, node, at: lastAt }] of seen.states) {
     if (there.has(id)) continue;
-    // Swarm deleted the task before its end was seen. If the task was assigned to a node, it may have started.
+    // Swarm deleted the task before its end was seen. On a node, the task may have started.
     const isLate = node !== '' && at - lastAt > maxUnseenTaskMs;
     if (state === 'starting' || (unstartedStates.includes(state) && isLate)) seen.started.add(id);
     seen.starting.delete(id);
@@ -146,8 +144,8 @@ export function recordTaskObservations(
 }
 
 /**
- * Checks whether a task has started. The state `starting` does not prove it, because the engine reports this state even
- * before the container starts, and until the container is healthy.
+ * Whether a task has started. `starting` is no proof: the engine reports that state before the container starts, and
+ * until the container is healthy.
  */
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
   const { state, node } = task;
@@ -159,10 +157,7 @@ function hasStarted(task: SwarmTask, last: { state: string; at: number } | undef
   return last === undefined || !unstartedStates.includes(last.state) || at - last.at > maxUnseenTaskMs;
 }
 
-/**
- * Recognizes tasks that will stay pending: for a global service, Swarm creates tasks even on nodes with the wrong
- * platform.
- */
+/** For a global service, Swarm creates tasks even on nodes with the wrong platform. Such tasks stay pending. */
 const createIdleTaskFilter =
   (spec: Json, nodes: readonly SwarmNode[]) =>
   ({ state, node }: SwarmTask): boolean =>
@@ -171,7 +166,7 @@ const createIdleTaskFilter =
     nodes.some((each) => each.id === node && !isEligibleNode(spec, each));
 
 /**
- * Must be called after `recordTaskObservations` has recorded the poll.
+ * Call after `recordTaskObservations` for the same poll.
  * @param spec - spec that the service must have when the run is complete
  */
 export function summarizeTasks(
@@ -239,11 +234,11 @@ export function summarizeTasks(
 }
 
 /**
- * Returns the number of replicas with which Swarm retains exactly the old tasks; 0 if there is no such number. With a
- * wrong number, Swarm could start an old task in the slot of a new task that may have migrated the data.
+ * Number of replicas with which Swarm retains exactly the old tasks; 0 if there is no such number. With a wrong number,
+ * Swarm could start an old task in a new task's slot, on migrated data.
  */
 function countRetainableReplicas(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean): number {
-  // When scaling down, Swarm retains the first slot of each node, then the second, and so on. Running slots come first.
+  // When scaling down, Swarm retains each node's first slot, then the second, and so on. Running slots come first.
   const wanted = alive.filter((task) => task.desiredState === 'running');
   const slots = [...Map.groupBy(wanted, ({ slot }) => slot).values()];
   const onNode = new Map<string, number>();
@@ -259,14 +254,13 @@ function countRetainableReplicas(alive: readonly SwarmTask[], isNew: (task: Swar
     ranks[isOld ? 'old' : 'other'].push(isCounted ? count : Number.POSITIVE_INFINITY);
   }
   const [last, first] = [Math.max(...ranks.old), Math.min(...ranks.other)];
-  // Swarm sorts up to 12 slots with a stable insertion sort, so that among slots of equal rank, running ones stay
-  // first.
+  // Swarm sorts up to 12 slots with a stable insertion sort. Among slots of equal rank, running ones stay first.
   return last < first || (last === first && slots.length <= 12) ? ranks.old.length - 1 : 0;
 }
 
 /**
- * Checks whether Swarm may have deleted new tasks unseen: a slot that has as many ended new tasks as Swarm retains may
- * have had more.
+ * Whether Swarm may have deleted new tasks unseen. A slot with as many ended new tasks as Swarm retains may have had
+ * more.
  * @param history - number of ended tasks that Swarm retains per slot
  */
 export function canHaveMissedTasks(
@@ -283,8 +277,8 @@ export function canHaveMissedTasks(
 }
 
 /**
- * Recognizes a service that exits when it is done, such as a migration: Swarm does not restart it after success, and a
- * task has succeeded within the time limit.
+ * Recognizes a service that exits when done, such as a migration. Swarm does not restart the service after success, and
+ * a task has succeeded within the time limit.
  */
 export function isRunOnceService(
   { id, spec }: SwarmService,
@@ -297,10 +291,7 @@ export function isRunOnceService(
   return ['none', 'on-failure'].includes(String(Condition)) && isDone && !own.some(isTaskAlive);
 }
 
-/**
- * Evaluates a single poll: all tasks must be running with the new image or, if the service runs once, a task must have
- * succeeded with it.
- */
+/** For a single poll. All tasks run with the new image; if the service runs once, a task has succeeded with it. */
 export function isHealthyService(
   move: StackServiceUpdate,
   tasks: readonly SwarmTask[],

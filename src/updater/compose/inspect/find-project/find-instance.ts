@@ -38,8 +38,8 @@ export interface FoundInstance {
   /** Containers of all compose projects on the engine, including the project to update. */
   composed: readonly ListedContainer[];
   /**
-   * Container specified in the options. Its labels identify the project. Null if none is specified, or if this run has
-   * already replaced the container.
+   * Container from the options; its labels identify the project. Null if none is specified, or if this run already
+   * replaced it.
    */
   specifiedContainer: ListedContainer | null;
 }
@@ -97,8 +97,7 @@ export function requireNoUnrelatedContainers(
   journal: JournalData | null,
 ): void {
   requireComposeContainers(containers);
-  // The labels of containers that an interrupted update has created may differ from those of the old containers, for
-  // example in the env file.
+  // Containers that an interrupted update created may have other labels, such as another env file.
   const run =
     journal !== null && (isRunUnfinished(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
@@ -119,8 +118,8 @@ export function requireNoUnrelatedContainers(
 }
 
 /**
- * Finds the project of a specified container that no longer exists. If this updater was killed and restarted after it
- * had replaced the container, its journal contains the project.
+ * Finds the project of a specified container that no longer exists. If this restarted updater had replaced the
+ * container, its journal contains the project.
  * @throws UpdateError no-app if there is no such journal
  */
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<ProjectSummary> {

@@ -32,13 +32,12 @@ export interface HostDirectoryInspector {
    */
   compare(path: string, here: string, files?: readonly string[]): Promise<DirectoryMatch>;
   /**
-   * Whether the host directory contains a compose file with one of these names. Without names, compose's default names
-   * are used.
+   * Whether the host directory has a compose file with one of the names, by default compose's names.
    * @throws UpdateError engine-unavailable
    */
   hasComposeFile(path: string, names?: readonly string[]): Promise<boolean>;
   /**
-   * Lists, for all containers, the mounts at the path or at one of its parent directories.
+   * Lists all containers' mounts at the path or at its parent directories.
    * @throws UpdateError engine-unavailable
    */
   listMounts(path: string): Promise<readonly ListedMount[]>;
@@ -59,8 +58,8 @@ export async function hasComposeFileHere(directory: string): Promise<boolean> {
 /** @param image - the image of the updater's own container, for helper containers */
 export const createHostDirectoryInspector = (engine: Engine, image: string): HostDirectoryInspector => {
   /**
-   * Calls `look` with a function that checks whether a host directory has an entry. The function reads through a helper
-   * container that mounts the directory and is never started. Returns null if the host has no such directory.
+   * Calls `look` with a check for entries in a host directory; null if there is no directory. A helper container mounts
+   * the directory, and is never started.
    */
   const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
     await removeHelperContainers(engine, path);
@@ -93,7 +92,7 @@ export const createHostDirectoryInspector = (engine: Engine, image: string): Hos
           await rm(join(here, file), { force: true });
         }
         const inside = files.filter((each) => isWithin(each, path)).map((each) => relative(path, each));
-        // If all of the project's compose files are elsewhere, no compose file in this directory could identify it.
+        // If all compose files are elsewhere, no file in this directory can identify the project.
         const isElsewhere = files.length > 0 && inside.length === 0;
         const possible = [...names.filter(isComposeFile), ...defaultComposeFileNames, ...inside];
         return isElsewhere || (await someOf(possible, has)) ? 'another' : 'nothing';
@@ -111,7 +110,7 @@ async function someOf(names: readonly string[], has: Has): Promise<boolean> {
   return false;
 }
 
-/** Creates a helper container that mounts a host path. Returns null if the host has no such directory. */
+/** Creates a helper container that mounts a host path; null if there is no such directory. */
 async function createMountHelper(engine: Engine, image: string, path: string): Promise<string | null> {
   const Mounts = [{ Type: 'bind', Source: path, Target: helperMountPath, ReadOnly: true }];
   try {
@@ -133,9 +132,8 @@ async function writeMarkerFile(path: string): Promise<void> {
 }
 
 /**
- * Finds the mount that contains the project directory, and registers the labeled path as an alias. Returns false if
- * there is no such mount. The paths differ if another program, such as Portainer, started the project from a volume or
- * from a path in its own container.
+ * Registers the labeled path as an alias of the mounted project directory; false if no mount contains it. The paths
+ * differ if another program, such as Portainer, started the project from a volume or its own container.
  * @param directory - the path in the labels, which is not mounted here
  */
 export async function addProjectDirectoryAlias(
@@ -154,8 +152,8 @@ export async function addProjectDirectoryAlias(
 }
 
 /**
- * Returns directories in this container that may contain the project directory, each with the path that the labels
- * would use for it. A volume is returned as a whole, because the project may use files above the project directory.
+ * Returns candidates for the project directory, each with its path in the labels. Volumes are returned whole, because
+ * the project may use files above its directory.
  */
 async function candidates(
   directory: string,
@@ -180,8 +178,8 @@ const sourceOf = ({ source, destination }: ListedMount, directory: string): stri
   join(source, relative(destination, directory));
 
 /**
- * Advises mounting a project directory from its host path, if the labeled path exists only in another program's
- * container. Null for an ordinary host directory, or if several host paths are possible.
+ * If the labeled path exists only in another program's container, advises mounting the host path. Null for an ordinary
+ * host directory, or if several host paths are possible.
  */
 export async function findMountAdvice(
   directory: string,
@@ -191,7 +189,7 @@ export async function findMountAdvice(
   const sources = new Set(mounts.map((mount) => sourceOf(mount, directory)));
   if (sources.size === 0 || sources.has(directory) || (await look.hasComposeFile(directory))) return null;
   const homes: string[] = [];
-  // Only mounts with a compose file count: many containers have a mount at the same path, such as /data.
+  // Only mounts with a compose file count, because many containers mount the same path, such as /data.
   for (const source of sources) if (await look.hasComposeFile(source)) homes.push(source);
   const [only, ...others] = homes;
   return only === undefined || others.length > 0 ? null : formatMountAdvice(only, directory);

@@ -20,7 +20,7 @@ export interface ProjectSummary {
 }
 
 /**
- * Returns all projects except `name`, with the files that the labels of their containers list.
+ * Returns all projects except `name`, each with the files in its containers' labels.
  * @param composed - the containers of all projects
  */
 export function listOtherProjects(composed: readonly ListedContainer[], name: string): ComposeProject[] {
@@ -107,8 +107,9 @@ function notFound(files: readonly string[]): UpdateError {
 }
 
 /**
- * Splits a label into paths. Compose joins paths with commas, and does not escape a comma in a path. So a comma is a
- * separator only if an absolute path or an address (`oci://…`) follows, and if it is not part of the project directory.
+ * Splits a label into paths. Compose joins paths with commas, and does not escape a path's commas. A comma is a
+ * separator only before an absolute path or an address (`oci://…`). Commas in the project directory are never
+ * separators.
  */
 export function splitLabelPaths(label: string, directory: string): string[] {
   const hidden = label.replaceAll(`${directory}/`, '/\0/');

@@ -6,10 +6,7 @@ import { isFile } from '../../../../core/files/file-system.ts';
 import type { TextFile } from '../../../../core/files/text-file.ts';
 import type { ComposeProject } from '../../../../engine/cli/compose.ts';
 
-/**
- * Compose accepts any of these override files, whichever of the default names the compose file has (compose-go,
- * cli/options.go; tested).
- */
+/** Whatever the compose file's name, compose accepts all of these (compose-go, cli/options.go; tested). */
 const overrideNames = [
   'compose.override.yml',
   'compose.override.yaml',
@@ -17,10 +14,7 @@ const overrideNames = [
   'docker-compose.override.yaml',
 ];
 
-/**
- * Returns the paths of the compose files that `docker compose` uses in a directory without `-f`. Empty if there are
- * none.
- */
+/** Returns the compose files that `docker compose` uses in a directory without `-f`; empty if none. */
 export async function findDefaultComposeFiles(
   directory: string,
   envFiles: readonly TextFile[],

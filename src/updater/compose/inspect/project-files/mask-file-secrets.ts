@@ -23,8 +23,8 @@ import type { Log } from '../../../run/log/run-log.ts';
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * Masks the secrets in a project's files, and in the env, secret and config files to which they refer. Never fails
- * because of a file: compose reports invalid files.
+ * Masks the secrets in a project's files, and in the env, secret and config files that they use. Never fails because of
+ * a file: compose reports invalid files.
  * @param find - maps a host path to the path in this container, or to null if the path is not mounted
  */
 export async function maskFileSecrets(
@@ -52,13 +52,11 @@ export async function maskFileSecrets(
   );
   log.addMaskRules(() => ({
     secrets: [
-      // Env files are parsed together, because compose resolves their variables with those of the project and of
-      // previous env files.
+      // Parse env files together, because their variables may refer to those of earlier files.
       ...findEnvFileSecrets([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...findEnvFileSecrets([file]), ...findRawEnvFileSecrets(file.text)]),
       ...secret.flatMap(({ text }) => splitIntoSecretTexts(text)),
-      // In config files, only values whose names suggest a secret are masked, because most of a config is not secret
-      // and is needed to understand container logs.
+      // In config files, mask only values whose names suggest a secret: the rest explains container logs.
       ...config.flatMap(({ text }) => findKeyedSecrets(text)),
     ],
   }));
@@ -75,10 +73,7 @@ async function readAll(paths: readonly string[], find: (path: string) => string 
   return files.flat();
 }
 
-/**
- * Reads a file that may contain invalid UTF-8. Returns null for a pipe, because reading it would block, and for a file
- * that is larger than `maxBytes`.
- */
+/** Reads a file that may contain invalid UTF-8. Null for a file above `maxBytes`, and for a pipe, which would block. */
 async function readTolerantly(path: string): Promise<string | null> {
   const found = await stat(path);
   return found.isFile() && found.size <= maxBytes ? await readFile(path, 'utf8') : null;

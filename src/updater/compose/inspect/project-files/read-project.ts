@@ -25,9 +25,8 @@ import { addLinkedFiles, readEnvFiles } from './add-linked-files.ts';
 import { maskFileSecrets } from './mask-file-secrets.ts';
 
 /**
- * Reads a project's files and compose's model of them, and masks its secrets in the log. Call `linkProjectPaths` first.
- * The model contains all services. It lacks the values of env files if compose 5 or later cannot read one of these
- * files.
+ * Reads a project's files and compose's model, and masks the secrets. Call `linkProjectPaths` first. The model contains
+ * all services. If compose 5 or later cannot read an env file, the model lacks env file values.
  * @param about - the project's containers and the run's services
  * @throws UpdateError outside-mounts, compose-invalid
  */
@@ -42,11 +41,10 @@ export async function readProject(
   log.addMaskRules(() => createContainerMaskRules(containers));
   log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
   const learn = (files: ProjectFiles) => maskFileSecrets(log, files, (path) => paths.fromHost(path));
-  // Compose runs while the files are read. A mistake found in the files takes precedence over the error that it causes
-  // in compose.
+  // Compose runs meanwhile. A mistake found in the files takes precedence over compose's resulting error.
   const requested = deferRejection(compose.config());
   const own = await readFiles(project);
-  // The errors of the parser and of compose may quote values from the files, so the values are masked first.
+  // Mask values first, because errors of the parser and of compose may quote them.
   await learn(own);
   for (const file of own.composeFiles) getParsedComposeFile(file);
   const files = await readMountedLinks(own, paths, learn);
@@ -63,8 +61,7 @@ export async function readProject(
 }
 
 /**
- * Makes the host paths of the project valid in this container, because compose must resolve paths exactly as on the
- * host.
+ * Makes the project's host paths valid here, so that compose resolves them as on the host.
  * @throws UpdateError outside-mounts, path-taken
  */
 export async function linkProjectPaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
@@ -82,8 +79,7 @@ export async function linkProjectPaths(project: ComposeProject, paths: HostPaths
     if (given) tell(path, given.to);
   }
   for (const { link, to } of await linkAllHostPaths(paths)) tell(link, to);
-  // Pipes are rejected before compose runs, because compose would wait forever for another process to write into a
-  // pipe.
+  // Reject pipes before compose runs, because compose would wait forever for a writer.
   for (const path of [...named, join(project.directory, '.env')]) await requireRegularFile(path);
 }
 
@@ -112,7 +108,7 @@ async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
 type NamedFile = Pick<ReferencedFile, 'path' | 'kind'>;
 
 /**
- * Adds the files that `include` and `extends` refer to. `learn` is called with each file before the file is parsed.
+ * Adds the files of `include` and `extends`. `learn` gets each file before it is parsed.
  * @throws UpdateError outside-mounts
  */
 async function readMountedLinks(
@@ -123,8 +119,7 @@ async function readMountedLinks(
   const outside: ReferencedFile[] = [];
   const read = async (link: ReferencedFile) => {
     if (paths.fromHost(link.path) === null) {
-      // An unmounted file may exist on the host, so even an optional file, such as the .env next to an included file,
-      // must be mounted.
+      // An unmounted file may exist on the host, so even optional files must be mounted.
       outside.push(link);
       return null;
     }
@@ -137,9 +132,9 @@ async function readMountedLinks(
 }
 
 /**
- * Requires that the env files of the updated services and of their dependencies are mounted, because compose reads them
- * even with `--no-deps`, and silently ignores an optional env file that is not mounted. If compose rejected the
- * project, there is no model, so the env files of all services are checked: any of them may be the cause.
+ * Requires mounted env files for the updated services and their dependencies. Compose reads these files even with
+ * `--no-deps`, and ignores a missing optional one. Without a model, all services are checked: any may have caused
+ * compose's error.
  * @throws UpdateError outside-mounts
  */
 function checkEnvFiles(
@@ -157,8 +152,7 @@ function checkEnvFiles(
   const outside: NamedFile[] = [];
   // Compose's model does not list env files, so they are read from the compose files.
   for (const layer of resolveIncludeTree(files).sources) {
-    // In a file that is used by `extends`, all services are checked, because an extended service may have its own env
-    // files.
+    // For `extends`, check all services: an extended service may have its own env files.
     const wanted = new Set(layer.followsIncludes ? closure : layer.file.serviceNames);
     for (const name of wanted) {
       const entry = layer.file.getService(name);
@@ -175,8 +169,8 @@ function checkEnvFiles(
 }
 
 /**
- * If a file is not mounted here, replaces compose's error for the missing file with an error about mounts. This error
- * can occur late, because compose reads some files, such as seccomp profiles, only when it creates a container.
+ * If a file is not mounted, replaces compose's error with an error about mounts. The error may come late: compose reads
+ * seccomp profiles, for example, only when creating a container.
  */
 export function explainUnmountedFile(error: unknown, paths: HostPaths): unknown {
   if (!(error instanceof UpdateError) || error.code !== 'compose-invalid') return error;

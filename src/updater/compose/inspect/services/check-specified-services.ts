@@ -33,8 +33,8 @@ interface SpecifiedServicesInput {
 }
 
 /**
- * Checks that the specified services belong with the app and that no service of the app was forgotten (docs/contract.md
- * 2.23). Returns a sentence for each excluded service that belongs with the app or does not exist.
+ * Checks that the specified services belong together and are complete (docs/contract.md 2.23). Returns a sentence for
+ * each excluded service that belongs with the app or does not exist.
  * @throws UpdateError unrelated-service, unlisted-services
  */
 export function checkSpecifiedServices(
@@ -47,8 +47,7 @@ export function checkSpecifiedServices(
   const moved = [first, ...workers.filter((name) => name in model.services)];
   const named = images.filter(({ name }) => workers.includes(name));
   const isSameText = (name: string) => app.pin !== null && sharesText(files, name, [app.pin]);
-  // A service that shares the pin and a namespace with the app is updated even if it was not specified, because it is
-  // recreated with the app.
+  // A service that shares the app's pin and namespace is recreated, so it is always updated.
   const moves = (name: string) =>
     [...moved, ...migrations].includes(name) || (followers.includes(name) && isSameText(name));
   const bound = images.flatMap((each) => {

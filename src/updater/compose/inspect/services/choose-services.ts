@@ -6,9 +6,8 @@ import type { InterruptionPredicate } from '../../../run/state/rollout.ts';
 import type { InstalledService } from '../installation.ts';
 
 /**
- * Returns the services of a run with their containers. `asked` are the specified workers, `workers` are the specified
- * workers that have containers, and `followers` share a namespace with an updated service. `replaced` are all services
- * whose containers are replaced.
+ * Returns a run's services. `asked`: specified workers; `workers`: those with containers; `followers`: share a
+ * namespace with an updated service; `replaced`: all whose containers are replaced.
  */
 export function chooseServices(
   containers: readonly Container[],
@@ -31,10 +30,7 @@ export function chooseServices(
   return { app, asked: requested, workers, followers, replaced: [...moved, ...followers] };
 }
 
-/**
- * Finds services with a container in the network, PID or IPC namespace of an updated container, directly or through
- * another service.
- */
+/** Finds services in an updated container's network, PID or IPC namespace, directly or indirectly. */
 function findFollowers(containers: readonly Container[], moved: readonly string[]): string[] {
   const names = new Set(moved);
   for (let known = -1; known < names.size; ) {
@@ -51,9 +47,8 @@ function findFollowers(containers: readonly Container[], moved: readonly string[
 }
 
 /**
- * Infers the values of `--profile` from the services that have containers, because compose does not record profiles.
- * Includes the profiles in `COMPOSE_PROFILES`, because `--profile` replaces this variable. Empty if the variable
- * already contains all profiles.
+ * Infers `--profile` from the services with containers, because compose does not record profiles. Includes
+ * `COMPOSE_PROFILES`, which `--profile` replaces. Empty if `COMPOSE_PROFILES` already has all profiles.
  */
 export function inferProfiles(
   files: ProjectFiles,

@@ -4,9 +4,8 @@ import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../../engine/objects/container.ts';
 
 /**
- * Returns warnings, keyed by service, if the files specify a different major version of an image, which may be unable
- * to read the existing data. A warning contains no command, because any command that recreates the service may lose
- * access to the data.
+ * Returns warnings about other major versions, keyed by service: they may be unable to read the data. A warning
+ * contains no command, because recreating the service may lose access to the data.
  */
 export function findImageMajorVersionWarnings(
   containers: readonly Container[],
@@ -28,7 +27,7 @@ export function findImageMajorVersionWarnings(
   return new Map(warnings);
 }
 
-/** If a tag contains no version, every change of a data store's tag counts as a different major version. */
+/** If a tag contains no version, every tag change of a data store counts as a major one. */
 function isOtherMajor(from: string, to: string, isStore: boolean): boolean {
   const tags = [from, to].map((reference) => parseImageReference(reference)?.tag ?? '');
   const [before, after] = tags.map((tag) => /\d+(?:\.\d+)*/.exec(tag)?.[0]);

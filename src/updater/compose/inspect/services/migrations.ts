@@ -10,9 +10,8 @@ interface MigrationSearchInput extends Pick<Installation, 'files' | 'exclude' | 
 }
 
 /**
- * Finds services that must complete before an updated service starts, and that are updated too (docs/contract.md 2.11).
- * A service is updated too if it was specified, if it shares the pin of an updated service, or if it has no containers
- * and uses the image of an updated service.
+ * Finds updated services that must complete before an updated service starts (docs/contract.md 2.11). Updated:
+ * specified, sharing an updated service's pin, or without containers but with its image.
  */
 export function findMigrationServices(facts: MigrationSearchInput): string[] {
   const { files, exclude, containers, moved, followers } = facts;
@@ -24,8 +23,7 @@ export function findMigrationServices(facts: MigrationSearchInput): string[] {
   const isOwn = (name: string) =>
     moved.includes(name) || isPinShared(files, name, pins) || isOfSameImage(name);
   const awaited = new Set(moved.flatMap((name) => completionDependenciesOf(services[name])));
-  // The set grows during the loop, because a migration may depend on another migration, directly or through a service
-  // that is not updated.
+  // The set grows during the loop, because a migration may depend on another, even indirectly.
   for (const name of awaited) for (const next of completionDependenciesOf(services[name])) awaited.add(next);
   return [...awaited].filter(
     (name) => name in services && isOwn(name) && !exclude.includes(name) && !followers.includes(name),

@@ -22,8 +22,8 @@ export interface ReleaseDefinitions {
 }
 
 /**
- * Checks the changes in a generated compose file. Warns about changed networks and volumes, which the update does not
- * recreate, and about services that the release no longer contains, whose containers remain.
+ * Checks the changes in a generated compose file. Warns about changed networks and volumes, which are not recreated.
+ * Warns about services that the release dropped, whose containers remain.
  * @throws UpdateError shared-definition, proof-failed
  */
 export function checkReleaseDefinitions(
@@ -57,12 +57,10 @@ export function checkReleaseDefinitions(
 export const unreplacedServicesOf = (installation: Installation): string[] =>
   [...new Set(unreplacedContainersOf(installation).map(serviceOf))].sort();
 
-/**
- * Finds networks and volumes that the release's files change. A fatal change would stop the instance or lose its data.
- */
+/** Finds networks and volumes that the release changes. A fatal change would stop the instance or lose data. */
 function findSharedChanges(installation: Installation, { model, hashedNetworks }: ReleaseDefinitions) {
-  // The warning recommends `up` only if this is safe, and only for networks with a hash in their label, because compose
-  // recreates other networks only after `down`, which also detaches anonymous volumes.
+  // Recommend `up` only if safe, and only for networks with a hash in their label. Compose recreates other networks
+  // only after `down`, which also detaches anonymous volumes.
   const isSafe = findImageMajorVersionWarnings(unreplacedContainersOf(installation), model).size === 0;
   const hint = (name: string) =>
     isSafe && hashedNetworks.has(name)
@@ -103,8 +101,7 @@ const networkKeys = (service: ComposeService | undefined): string[] =>
   service === undefined || service.network_mode ? [] : Object.keys(service.networks ?? { default: null });
 
 /**
- * Rejects a release that would disconnect an updated service from another running service, because they would no longer
- * share a network.
+ * Rejects a release that would disconnect an updated service from another running service.
  * @throws UpdateError shared-definition
  */
 function requireSharedNetworks(

@@ -27,13 +27,13 @@ interface Proposal
   extends ReleaseDefinitions,
     ReturnType<typeof draftFileChanges>,
     Pick<PreparedPlan, 'images' | 'version'> {
-  /** Compose's model of the files without the new settings. If it is null or missing, `model` is checked instead. */
+  /** Compose's model without the new settings. If null or missing, `model` is checked instead. */
   unset?: ComposeModel | null;
 }
 
 /**
- * Checks that compose's model of the draft contains only the planned changes, and completes the plan. Changes nothing.
- * If the draft changes no file, compose's model is that of the current files.
+ * Checks that the draft makes only the planned changes, and completes the plan. Writes nothing. If the draft leaves all
+ * files as they are, the model of the current files is used.
  */
 export function createPreparedPlan(whole: ProjectUpdatePlan, proposal: Proposal): PreparedPlan {
   const { installation } = whole;
@@ -93,8 +93,8 @@ function checkModelChanges(
 }
 
 /**
- * Returns the services that the draft changes but the update does not replace. A service with a changed `env_file`
- * always counts as changed: compose's model cannot show the change, because compose still reads the old file.
+ * Returns the services that the draft changes but the update does not replace. A changed `env_file` always counts,
+ * because compose's model still comes from the old file.
  */
 function changedServices(installation: Installation, { draft, model }: Proposal): string[] {
   const { services: before } = installation.model;
@@ -120,7 +120,7 @@ export function findPulledVersion(
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
   const label = labeledVersionOf(app, image);
-  // A tag or label is never compared with a version variable, because an image inherits the variable of its base image.
+  // Never compare a tag or label with a version variable, because images inherit their base image's variable.
   const [running, pulled] =
     installation.runningVersion || label
       ? [installation.runningVersion, label]
@@ -129,18 +129,15 @@ export function findPulledVersion(
   return label;
 }
 
-/**
- * Reads the version from an environment variable such as `NEXTCLOUD_VERSION`, which official images have instead of a
- * label.
- */
+/** Reads the version from a variable such as `NEXTCLOUD_VERSION`, which official images have instead of a label. */
 function ownVariable({ pin }: ServiceUpdate, image: Image | undefined): string | null {
   const name = pin.reference.repository.replace(/^.*\//, '').replaceAll(/\W/g, '_');
   return parseVersionLabel(image?.env.get(`${name.toUpperCase()}_VERSION`));
 }
 
 /**
- * Returns the new image references, keyed by service. A service that shares both a pin and a namespace with an updated
- * service is included, because it is recreated with that service.
+ * Returns the new image references, keyed by service. Services that share an updated service's pin and namespace are
+ * recreated, so they are included.
  */
 function newImageReferencesOf(
   { followers, model: before }: Installation,

@@ -29,8 +29,8 @@ export function createMissingVariablesError(
 }
 
 /**
- * Requires the variables from which secrets and configs get their values, because if one is unset, compose fails only
- * after it has removed the old container.
+ * Requires the variables of secrets and configs. If one is unset, compose fails only after it has removed the old
+ * container.
  * @throws UpdateError missing-variable
  */
 export function requireSecretValues(
@@ -51,7 +51,7 @@ export function requireSecretValues(
   throw new UpdateError('missing-variable', message, { advice });
 }
 
-/** Warns about unset variables without a default that the current files do not use but the release's files do. */
+/** Warns about unset variables without a default that only the release's files use. */
 export function findEmptyVariableWarnings(
   installation: Installation,
   draft: ProjectDraft,

@@ -11,9 +11,9 @@ import type { PreparedPlan } from '../prepared-plan.ts';
 const memory = 512 * 1024 ** 2;
 
 /**
- * Builds the container for a preflight command, in the engine's format. The container has the environment, networks and
- * data of the app, but cannot change files, and is not mistaken for the app by proxies. The definition contains the
- * values of environment variables and must not be logged.
+ * Builds the container for a preflight command, in the engine's format. The container has the app's environment,
+ * networks and data, but cannot change files. Proxies do not mistake it for the app. Never log the definition, because
+ * it contains environment values.
  */
 export function buildPreflightContainer(plan: PreparedPlan, image: Image, command: readonly string[]) {
   const { name, containers } = plan.installation.app;
@@ -54,8 +54,8 @@ export function buildPreflightContainer(plan: PreparedPlan, image: Image, comman
 const isOfRun = (path: string): boolean => isWithin(path, '/run') || isWithin(path, '/var/run');
 
 /**
- * Whether a mount contains data. Sockets and host directories with sockets are excluded, because even a read-only mount
- * does not prevent use of the socket.
+ * Whether a mount contains data. Sockets and directories with sockets are excluded: a read-only mount does not prevent
+ * their use.
  */
 const isData = ({ type, source, destination }: StorageMount): boolean =>
   (type === 'volume' || (type === 'bind' && !['/', '/var'].includes(source) && !isOfRun(source))) &&
@@ -70,8 +70,7 @@ const readOnly = ({ type, source, destination, subpath }: StorageMount): Json =>
 });
 
 /**
- * Returns the environment variables of the app's next container. Values from changed env files are added, because
- * compose's model does not contain them yet.
+ * Returns the environment of the app's next container. Changed env files are added, because compose's model lacks them.
  */
 function environmentOf({ installation, model, changes }: PreparedPlan): Map<string, string> {
   const { app, requests: sent, files, model: before } = installation;

@@ -38,8 +38,8 @@ interface Loading {
 }
 
 /**
- * Loads images from an archive, and tags them with the references of this instance. All digests in the archive are
- * verified before the first image is loaded.
+ * Loads images from an archive, and tags them with this instance's references. Verifies all digests before loading the
+ * first image.
  * @param wanted - references, keyed by service
  * @returns the references whose images are in the archive
  * @throws UpdateError not-proven, pull-…
@@ -96,7 +96,7 @@ async function sendImages(
   );
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
   const loading = engine.loadImages(input, AbortSignal.any([engine.aborted, late]));
-  // The heartbeat shows that the run is still active while the engine unpacks the images that it has received.
+  // The heartbeat shows that the run is active while the engine unpacks the images.
   const failure = await awaitWithHeartbeat(log, `loading ${names} into the engine`, loading).catch(
     (error) => error,
   );
@@ -135,8 +135,8 @@ async function* streamFile(archive: ReleaseArchive, name: string, from: string):
 }
 
 /**
- * Creates the archive for the engine: an OCI layout, plus `manifest.json` for engines that do not support OCI layouts.
- * All metadata is generated here, because the metadata in the release archive is not signed.
+ * Creates the archive for the engine: an OCI layout. Older engines do not support OCI layouts and read `manifest.json`.
+ * All metadata is generated, because the release archive's metadata is not signed.
  */
 async function* streamImageLayout(
   archive: ReleaseArchive,
@@ -181,8 +181,8 @@ async function* streamImageLayout(
 const createTextEntry = (name: string, text: string): Buffer[] => createTarEntry(name, Buffer.from(text));
 
 /**
- * Returns the parts of a reference. `name` includes the registry, as containerd requires; `repository` omits a default
- * registry, as older engines require.
+ * Parses a reference. `name` includes the registry, for containerd. `repository` omits a default registry, for older
+ * engines.
  */
 function imageNameOf(reference: string): { name: string; repository: string; tag: string } {
   const { repository = reference, tag } = parseImageReference(reference) ?? {};
