@@ -10,7 +10,7 @@ import {
   interruptedExitCode,
 } from './command-line/client-command.ts';
 import { findCommand, parseClientCommand } from './command-line/parse-client-command.ts';
-import { getProductNames, setProduct } from './command-line/product-names.ts';
+import { getProductNames, setProductNames } from './command-line/product-names.ts';
 import { hiddenCompletionCommandName, listCompletions } from './commands/completion.ts';
 import { formatCommandHelp, formatGeneralHelp } from './output/help.ts';
 import { escapeControlCharacters, formatJsonLine } from './output/text.ts';
@@ -47,7 +47,7 @@ export function createClient(
   const trusted = trust === undefined ? null : parseTrustOption(trust);
   return {
     run: (words = process.argv.slice(2)) => {
-      setProduct(known);
+      setProductNames(known);
       return new Process(version, trusted).run(words);
     },
   };

@@ -1,6 +1,6 @@
 import type { Channel } from '../core/release/channel.ts';
 import type {
-  AutomaticBlockingCode,
+  AutomaticUpdateBlockingCode,
   CancelCode,
   EndState,
   JobKind,
@@ -290,7 +290,7 @@ export const englishTexts = {
   // Texts by code. For a code without a text, the server's message is shown.
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
-  blockedBy: {} as Partial<Record<AutomaticBlockingCode, CodeText>>,
+  blockedBy: {} as Partial<Record<AutomaticUpdateBlockingCode, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
   /** Outcome of a successful rollback in the list of past updates. */
   rolledBack: 'rolled back',

@@ -2,8 +2,8 @@ import { type FileHandle, open } from 'node:fs/promises';
 import {
   createTarHeader,
   tarBlockSize,
+  tarEntrySizeLimitBytes,
   tarPaddingSizeOf,
-  tarSizeLimitBytes,
 } from '../core/files/tar-header.ts';
 
 /** Position of an entry's bytes in the archive. */
@@ -62,7 +62,7 @@ export async function openReleaseArchive(path: string): Promise<ReleaseArchive> 
     const status = await handle.stat();
     if (!status.isFile()) throw new Error('it is not a regular file');
     const { size } = status;
-    if (size >= tarSizeLimitBytes) throw new Error('it is larger than 8 GiB');
+    if (size >= tarEntrySizeLimitBytes) throw new Error('it is larger than 8 GiB');
     const entries = new Map<string, ArchiveEntry>();
     let last: EntryPosition = { section: -1, name: '' };
     for (let at = 0; ; ) {

@@ -47,7 +47,7 @@ export const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as con
 export type DayName = (typeof dayNames)[number];
 
 /** Reasons why an available release is not installed automatically, in the order in which they are checked. */
-export const automaticBlockingCodes = [
+export const automaticUpdateBlockingCodes = [
   /** The last update was broken or crashed, and no update has succeeded since. */
   'paused',
   /** The publisher's channel file has expired. */
@@ -64,7 +64,7 @@ export const automaticBlockingCodes = [
   /** An admin's check made the release available, but it has not been rolled out to this instance. */
   'rolling-out',
 ] as const;
-export type AutomaticBlockingCode = (typeof automaticBlockingCodes)[number];
+export type AutomaticUpdateBlockingCode = (typeof automaticUpdateBlockingCodes)[number];
 
 export const runKinds = ['update', 'rollback'] as const;
 export type RunKind = (typeof runKinds)[number];

@@ -124,7 +124,7 @@ export const automaticBlockingReasonSchema = defineSchema(
   'BlockedBy',
   'Why the available release is not installed automatically',
   {
-    code: createKeywordField(codes.automaticBlockingCodes),
+    code: createKeywordField(codes.automaticUpdateBlockingCodes),
     message: createFieldWithDefault(sentence(), ({ code }) => String(code)),
     since: createOptionalField(
       createTimeField(),

@@ -5,7 +5,7 @@ import {
   formatAutomaticUpdateSettings,
 } from '../../src/presentation/present-status.ts';
 import { createTextsAndFormats } from '../../src/presentation/texts-and-formats.ts';
-import { createAutomaticSettingsBody, savedSettingsOf } from '../../src/web/model/settings-draft.ts';
+import { createAutomaticUpdatesBody, savedSettingsOf } from '../../src/web/model/settings-draft.ts';
 import { automaticOf, statusOf } from './state.ts';
 
 // A Friday. The texts use the reader's time zone, here the time zone of the tests.
@@ -82,8 +82,8 @@ describe('the settings of automatic updates', () => {
       age: '3',
     });
     expect(savedSettingsOf(statusOf())).toEqual({ channel: 'stable' });
-    expect(createAutomaticSettingsBody({ channel: 'canary', from: '03:00' })).toEqual({ from: '03:00' });
-    expect(createAutomaticSettingsBody({ age: '1.5' })).toEqual({ minAgeHours: 36 });
-    expect(createAutomaticSettingsBody({ age: '' })).toEqual({ minAgeHours: 0 });
+    expect(createAutomaticUpdatesBody({ channel: 'canary', from: '03:00' })).toEqual({ from: '03:00' });
+    expect(createAutomaticUpdatesBody({ age: '1.5' })).toEqual({ minAgeHours: 36 });
+    expect(createAutomaticUpdatesBody({ age: '' })).toEqual({ minAgeHours: 0 });
   });
 });

@@ -17,10 +17,10 @@ const namesOf = ({ name, containerName, feed }: Product) => ({
 
 let current = namesOf(svcProduct);
 
-/** Returns the names for the current product, which is svc until `setProduct` is called. */
+/** Returns the names for the current product, which is svc until `setProductNames` is called. */
 export const getProductNames = () => current;
 
 /** Sets the current product. This must happen before any output. */
-export function setProduct(product: Product): void {
+export function setProductNames(product: Product): void {
   current = namesOf(product);
 }

@@ -1,7 +1,7 @@
 export const tarBlockSize = 512;
 
 /** Exclusive size limit of a file: the size field of a tar header has eleven octal digits. */
-export const tarSizeLimitBytes = 8 * 1024 ** 3;
+export const tarEntrySizeLimitBytes = 8 * 1024 ** 3;
 
 interface EntryDetails {
   mode?: number;

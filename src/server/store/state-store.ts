@@ -18,7 +18,7 @@ import {
   type StagedRollout,
   serverProcessesSchema,
   stagedRolloutSchema,
-  storedAutomaticSettingsSchema,
+  storedAutomaticUpdatesSchema,
   storedSkippedReleaseSchema,
 } from './stored-entries.ts';
 
@@ -36,7 +36,7 @@ const schemas = {
   'channel-files': createJsonTextSchema(channelFilesSchema),
   notices: createJsonTextSchema(z.array(z.string())),
   rollout: createJsonTextSchema(stagedRolloutSchema),
-  automatic: createJsonTextSchema(storedAutomaticSettingsSchema),
+  automatic: createJsonTextSchema(storedAutomaticUpdatesSchema),
   run: createJsonTextSchema(openRunSchema),
   history: createJsonTextSchema(pastRunsSchema),
   servers: createJsonTextSchema(serverProcessesSchema),

@@ -57,7 +57,7 @@ export const stagedRolloutSchema = z.object({ instance: z.string(), asked: z.nul
 export type StagedRollout = z.infer<typeof stagedRolloutSchema>;
 
 /** Fills in defaults for missing settings. */
-export const storedAutomaticSettingsSchema = z.pipe(
+export const storedAutomaticUpdatesSchema = z.pipe(
   z.object(automaticUpdateFieldSchemas),
   z.transform(applyAutomaticUpdateDefaults),
 );

@@ -12,7 +12,7 @@ import type { FoundInstance } from '../compose/inspect/find-project/find-instanc
 import { isGeneratedComposeFile } from '../compose/inspect/installation.ts';
 import { formatSettingsLines } from '../compose/inspect/services/choices.ts';
 import { findAffectedContainerWarnings } from '../compose/plan/affected-containers.ts';
-import { hasImageDependentChanges } from '../compose/plan/files/draft-file-changes.ts';
+import { hasChangesFromPulledImages } from '../compose/plan/files/draft-file-changes.ts';
 import { preparePlan } from '../compose/prepare/prepare-plan.ts';
 import { findLocalImages } from '../compose/pull/local-tags.ts';
 import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
@@ -72,7 +72,7 @@ export async function showPlan(
       `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
     if (context.options.proof.archive === null) await requirePublishedImages(engine, absent);
-    if (hasImageDependentChanges(plan)) return logUpdatePlanResult(log);
+    if (hasChangesFromPulledImages(plan)) return logUpdatePlanResult(log);
   }
   const prepared = await preparePlan(engine, plan, {
     images,

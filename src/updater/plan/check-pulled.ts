@@ -1,6 +1,6 @@
 import { parsePinTag } from '../../core/release/pin-tag.ts';
 import type { Image } from '../../engine/objects/container.ts';
-import { checkForRecall, type Recalls } from '../run/release/recalls.ts';
+import { type Recalls, requireNotRecalled } from '../run/release/recalls.ts';
 import { checkRequiredRelease, type RunningApp } from './check-required-release.ts';
 import { checkStaleTags } from './check-stale-tags.ts';
 import type { ReleasePlan } from './release-plan.ts';
@@ -20,7 +20,7 @@ export async function checkPulledImages(
 ): Promise<string[]> {
   const { app, recalls } = plan;
   // The version in a release tag was already checked for a recall before the pull.
-  const recalled = parsePinTag(app.tag).kind === 'release' ? [] : checkForRecall(recalls, version);
+  const recalled = parsePinTag(app.tag).kind === 'release' ? [] : requireNotRecalled(recalls, version);
   const stale = lookUp === null ? [] : await checkStaleTags(plan, images, lookUp);
   return [...recalled, ...stale, ...checkRequiredRelease(plan, images.get(app.to), running)];
 }

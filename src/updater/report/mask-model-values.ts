@@ -25,7 +25,7 @@ const named: Shown = { '*': { ...all('name external driver file internal ipam'),
 const project: Shown = { ...all('name'), services: { '*': service }, networks: named, volumes: named };
 
 /** Replaces each value of compose's model with `***`, unless the value is known to be harmless. */
-export const maskModelValues = (model: unknown): unknown =>
+export const maskComposeModelValues = (model: unknown): unknown =>
   shownPart(model, { ...project, configs: named, secrets: named });
 
 function shownPart(value: unknown, shown: Shown | undefined): unknown {

@@ -16,7 +16,7 @@ import { createEngineRequestMaskRules } from '../run/log/mask-rules.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { readJournal } from '../run/state/journal.ts';
 import { logFileName, requireTrustedEntry, stateDirectoryOf } from '../run/state/state-directory.ts';
-import { maskModelValues } from './mask-model-values.ts';
+import { maskComposeModelValues } from './mask-model-values.ts';
 
 type ReportFileCreator = (context: RunContext, instance: FoundInstance) => Promise<string>;
 
@@ -56,7 +56,7 @@ export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
     await linkProjectPaths(project, paths, log);
     const about = { containers, services: [] };
     const { model } = await readProject(new Compose(engine, project), paths, about, log);
-    return JSON.stringify(maskModelValues(model), null, 2);
+    return JSON.stringify(maskComposeModelValues(model), null, 2);
   },
 
   'labels.txt': async ({ engine, options }, { location }) => {

@@ -5,7 +5,7 @@ import type { RequestResult } from '../../wire/api-client/request-result.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
 import { patchChildren } from '../dom/patch-children.ts';
 import { h } from '../dom/vnode.ts';
-import { createAutomaticSettingsBody, type SettingsDraft, savedSettingsOf } from '../model/settings-draft.ts';
+import { createAutomaticUpdatesBody, type SettingsDraft, savedSettingsOf } from '../model/settings-draft.ts';
 import { renderAutomaticUpdatesFieldset, renderChannelFieldset } from '../views/settings-form.ts';
 import { formStyleSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
@@ -109,7 +109,7 @@ export class SvcUpdateSettings extends UpdateElement {
   async #ask(status: Status, draft: SettingsDraft): Promise<RequestResult<Status | UserStatus>> {
     const { channel = status.channel } = draft;
     const response =
-      this.automaticOf(status) && (await this.store.setAutomatic(createAutomaticSettingsBody(draft)));
+      this.automaticOf(status) && (await this.store.setAutomatic(createAutomaticUpdatesBody(draft)));
     if (response && (response.kind !== 'ok' || channel === status.channel)) return response;
     return this.store.setChannel(channel);
   }

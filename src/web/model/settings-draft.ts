@@ -19,7 +19,7 @@ export function savedSettingsOf({ channel, automatic }: Status): SettingsDraft {
 }
 
 /** Returns only the changed settings. The server validates them. */
-export function createAutomaticSettingsBody({
+export function createAutomaticUpdatesBody({
   channel: _,
   age,
   ...rest

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { maskModelValues } from '../../../src/updater/report/mask-model-values.ts';
+import { maskComposeModelValues } from '../../../src/updater/report/mask-model-values.ts';
 
 it('masks all values except those known to be harmless', () => {
   const model = {
@@ -27,7 +27,7 @@ it('masks all values except those known to be harmless', () => {
     configs: { ini: { content: 'q' } },
     networks: { default: { name: 'svc_default', ipam: {} } },
   };
-  expect(maskModelValues(model)).toEqual({
+  expect(maskComposeModelValues(model)).toEqual({
     name: 'svc',
     'x-settings': '***',
     services: {

@@ -18,7 +18,7 @@ import { describePrivilegeGains } from '../drift/index.ts';
 import { type Installation, releaseComposeFileNames } from '../inspect/installation.ts';
 import { maskFileSecrets } from '../inspect/project-files/mask-file-secrets.ts';
 import { createPreparedPlan, findPulledVersion } from '../plan/files/create-prepared-plan.ts';
-import { draftFileChanges, hasImageDependentChanges } from '../plan/files/draft-file-changes.ts';
+import { draftFileChanges, hasChangesFromPulledImages } from '../plan/files/draft-file-changes.ts';
 import { runningAppOf } from '../plan/plan-update.ts';
 import type { PreparedPlan, ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import { checkImagePlatforms } from '../plan/release/check-image-platforms.ts';
@@ -36,7 +36,7 @@ import { readComposeFileReplacements } from './read-compose-file-replacements.ts
 
 /** Requests compose's model of the new files early; null if the files depend on pulled images. */
 export async function requestPlannedModel(plan: ProjectUpdatePlan): Promise<ComposeModel | null> {
-  if (hasImageDependentChanges(plan)) return null;
+  if (hasChangesFromPulledImages(plan)) return null;
   const { draft } = draftFileChanges(plan);
   return modelOf(plan.installation, draft);
 }

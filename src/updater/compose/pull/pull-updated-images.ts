@@ -16,7 +16,7 @@ import { findFailedImages } from './find-failed-images.ts';
 import { loadImagesFromArchive } from './load/load-images.ts';
 import { findLocalImages, type PreviousTag, readTagsBeforePull, untagImages } from './local-tags.ts';
 import { pullImages } from './pull-images.ts';
-import { requireKnownDigests, requireVerifiedImages, serviceOfImageKey } from './require-verified.ts';
+import { requireExpectedDigests, requireVerifiedImages, serviceOfImageKey } from './require-verified.ts';
 
 /** Images that tags pointed to before the pull, recorded so that the tags can be restored. */
 export interface PreviousTagJournal {
@@ -50,7 +50,7 @@ export async function pullUpdatedImages(
       context.log.info(`${service} has pull_policy: never, so the local image ${to} is used`);
   }
   const named = referencesOf(updates);
-  if (expected !== null) requireKnownDigests(named, expected.images);
+  if (expected !== null) requireExpectedDigests(named, expected.images);
   const wanted = referencesOf(updates.filter(({ shouldPull: pull }) => pull || isLoaded));
   try {
     return await pullOrLoadImages(context, plan, { wanted, named, percent: true }, obtaining);

@@ -15,7 +15,7 @@ export function requireVerifiedImages(
   images: ReadonlyMap<string, Image>,
   { images: expected }: ExpectedDigests,
 ): void {
-  requireKnownDigests(named, expected);
+  requireExpectedDigests(named, expected);
   for (const [service, to] of named) {
     const proven = findVerifiedDigests(service, to, expected);
     const image = images.get(to);
@@ -35,7 +35,7 @@ export function requireVerifiedImages(
  * @param named - references, keyed by service
  * @throws UpdateError not-proven
  */
-export function requireKnownDigests(
+export function requireExpectedDigests(
   named: ReadonlyMap<string, string>,
   expected: ExpectedDigests['images'],
 ): void {

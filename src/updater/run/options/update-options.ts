@@ -95,13 +95,13 @@ export function isSameRequest(
 export const splitNameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string, string | undefined];
 
 /** Whether a restore point saves a service's data, a mount (`app:/library`) or an external database host. */
-export interface DataChoice {
+export interface DataSetting {
   key: string;
   word: DataKeyword;
   where: string;
 }
 
-const dataChoicesOf = (values: CommandLine['values']): readonly DataChoice[] =>
+const dataChoicesOf = (values: CommandLine['values']): readonly DataSetting[] =>
   (values.get('data') ?? []).flatMap(({ value: word, where, key = '' }) =>
     isDataKeyword(word) ? [{ key, word, where }] : [],
   );

@@ -37,7 +37,7 @@ export async function readRecalls({
       `${proof.channelFile} expired at ${file.expires}, so newer recalls may be missing; get the current channel file from the publisher`,
     );
   const recalls = { recalled: file.recalled, accepted: options.acceptRecalled };
-  for (const warning of checkForRecall(recalls, target?.kind === 'release' ? target.version : null))
+  for (const warning of requireNotRecalled(recalls, target?.kind === 'release' ? target.version : null))
     log.warn(warning);
   return recalls;
 }
@@ -46,7 +46,7 @@ export async function readRecalls({
  * Returns a warning instead of throwing if the operator accepts recalled releases.
  * @throws UpdateError recalled
  */
-export function checkForRecall(recalls: Recalls | null, version: string | null): string[] {
+export function requireNotRecalled(recalls: Recalls | null, version: string | null): string[] {
   const recall = recalls === null || version === null ? null : findRecall(recalls, version);
   if (recall === null) return [];
   const page = recall.url === undefined ? '' : ` (${recall.url})`;

@@ -22,7 +22,7 @@ import type { ProjectUpdatePlan } from '../prepared-plan.ts';
 import type { ComposeFileReplacement } from '../release/plan-compose-file-replacements.ts';
 
 /** Whether the file changes depend on the pulled images. */
-export const hasImageDependentChanges = ({ installation, updates }: ProjectUpdatePlan): boolean =>
+export const hasChangesFromPulledImages = ({ installation, updates }: ProjectUpdatePlan): boolean =>
   installation.kind === 'generated' || updates.some(({ pin }) => pin.reference.digest !== null);
 
 /**

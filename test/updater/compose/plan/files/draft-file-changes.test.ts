@@ -6,7 +6,7 @@ import type { Image } from '../../../../../src/engine/objects/container.ts';
 import type { Installation } from '../../../../../src/updater/compose/inspect/installation.ts';
 import {
   draftFileChanges,
-  hasImageDependentChanges,
+  hasChangesFromPulledImages,
 } from '../../../../../src/updater/compose/plan/files/draft-file-changes.ts';
 import type { ComposeFileReplacement } from '../../../../../src/updater/compose/plan/release/plan-compose-file-replacements.ts';
 import { at, composeText, generated, imageOf, installed, planTo } from '../../../../build-plan.ts';
@@ -36,7 +36,7 @@ describe('needsImages', () => {
     ['a generated file', 'generated', both('acme/svc:v1.0.0'), true],
   ])('decides whether the draft needs pulled images: %s, %s', (_, kind, text, expected) => {
     const from = installed({ 'compose.yaml': text }, { kind });
-    expect(hasImageDependentChanges(planTo('v1.1.0', from))).toBe(expected);
+    expect(hasChangesFromPulledImages(planTo('v1.1.0', from))).toBe(expected);
   });
 });
 
