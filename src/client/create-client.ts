@@ -22,21 +22,22 @@ export interface ClientOptions {
   /** Version of this build, such as `v1.4.2`; `dev` by default. */
   version?: string;
   /**
-   * Publishers whose releases `update` may install: a trust object, its JSON, or PEM keys. Without publishers, `update`
-   * checks only the checksum in `SHA256SUMS`.
+   * Publishers whose releases `update` may install: a trust object, its JSON, or public keys in PEM. Without
+   * publishers, `update` requires no signature and checks only the checksum in `SHA256SUMS`.
    */
   trust?: Trust | string;
 }
 
 /** The command-line client of a product. It runs one command and exits. */
 export interface Client {
-  /** Runs a command and exits. By default, uses the arguments of this process. */
+  /** Runs a command, by default with the arguments of this process. Then exits with the exit code of the command. */
   run(words?: readonly string[]): Promise<void>;
 }
 
 /**
- * The product's name is used for commands, variables and files: `larder instance update`, `LARDER_URL`,
- * `~/.config/larder/config.json`. Bundle the client into one file, `larder.mjs`: `larder update` replaces the file.
+ * Creates the client of a product. Its command, variables and files are named after the product: `larder instance
+ * update`, `LARDER_URL`, `~/.config/larder/config.json`. Bundle the client into one file, `larder.mjs`, which `larder
+ * update` replaces with the file of a newer release.
  * @throws TypeError that lists all mistakes in `product`, or the mistake in `trust`
  */
 export function createClient(
@@ -88,15 +89,16 @@ class Process {
 
   #stop(name: NodeJS.Signals, number: number): void {
     const { aborted } = this.#stopped.signal;
-    // A second Ctrl-C exits immediately. Other signals are often sent twice, so ignore repetitions.
+    // A second Ctrl-C exits immediately. Other signals are ignored the second time, because the system often sends them
+    // twice.
     if (aborted && name === 'SIGINT') process.exit(128 + number);
     if (!aborted) this.#stoppedBy = number;
     this.#stopped.abort();
   }
 
-  /** If stdout cannot be written, stops the command. Example: `head -1` has closed the pipe. */
+  /** Stops the command if stdout cannot be written, for example because `head -1` has closed the pipe. */
   #cannotWrite({ code = 'unknown' }: NodeJS.ErrnoException): void {
-    // The terminal was closed. SIGHUP then stops the command.
+    // EIO means that the terminal was closed. In this case, SIGHUP stops the command.
     if (code === 'EIO') return;
     this.#unwritable ??= code;
     this.#stopped.abort();

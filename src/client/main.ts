@@ -9,7 +9,7 @@ const feed = process.env.SVC_UPDATER_BUILD_FEED ?? svcProduct.feed;
 const trust = process.env.SVC_UPDATER_BUILD_TRUST;
 
 // Exit code if the event loop becomes empty before the client exits. Node sets 13 only for an unsettled top-level
-// await; a CommonJS executable has none.
+// await, which a CommonJS executable cannot contain.
 process.exitCode = 13;
 void createClient(
   { ...svcProduct, feed },

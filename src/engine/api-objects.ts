@@ -77,7 +77,9 @@ export const selectByExactNames = (listed: unknown, names: readonly string[]) =>
       options: Options ?? {},
     }));
 
-/** Converts an entry of `Mounts`. Empty unless the entry is a volume or bind mount with a source. */
+/**
+ * Converts an entry of `Mounts`. Returns an empty list if the entry is neither a volume nor a bind mount with a source.
+ */
 export function toListedMounts({ Type, Name, Source, Destination }: Json): ListedMount[] {
   if ((Type !== 'bind' && Type !== 'volume') || !Source) return [];
   const volume = Type === 'volume' ? String(Name) : '';
@@ -85,7 +87,8 @@ export function toListedMounts({ Type, Name, Source, Destination }: Json): Liste
 }
 
 export function toRemoteImage({ Descriptor, Platforms }: Json): RemoteImage {
-  // For arm, omit the architecture, as `docker stack deploy` does: each node then selects its variant.
+  // For arm, omit the architecture, as `docker stack deploy` does, so that each node selects the variant that it can
+  // run.
   const platforms = toList<Json>(Platforms).flatMap(({ architecture, os }) =>
     os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
   );

@@ -43,9 +43,11 @@ import { type RegistryCredentials, toCredentialHeaders } from './registry/regist
 import { findOwnContainer, type OwnContainerClues } from './self/find-own-container.ts';
 
 const containerName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
-/** Timeout for reading the last lines of a log: a Swarm task's node may be offline. */
+/** Timeout for reading the last lines of a log, because the node of a Swarm task may be offline. */
 const lastLinesMs = 10_000;
-/** Maximum number of parallel inspections, because a socket accepts only a limited number of connections. */
+/**
+ * Maximum number of containers inspected in parallel, because a socket accepts only a limited number of connections.
+ */
 const atATime = 32;
 
 /**
@@ -79,7 +81,10 @@ export class EngineApi extends EngineRequestSender {
     return this.parse(await this.#listAll(filters), (all) => all.map(toListedContainer));
   }
 
-  /** Lists bind mounts and volumes at the path or its parents, even of stopped containers. */
+  /**
+   * Lists the bind mounts and volumes that running or stopped containers have mounted at the path or at one of its
+   * parents.
+   */
   async listMounts(path: string): Promise<ListedMount[]> {
     const mounts = (await this.#listAll({})).flatMap((raw) => toList<Json>(toObject(raw).Mounts));
     return mounts.flatMap(toListedMounts).filter(({ destination }) => isWithin(path, destination));
@@ -102,16 +107,16 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /**
-   * Inspects running, restarting and paused containers. Selects them here, because Podman lacks filters for some
-   * states.
+   * Inspects running, restarting and paused containers. Selects them here, because Podman lacks filters for some of
+   * these states.
    */
   async inspectRunning(): Promise<Container[]> {
     return this.inspectContainers((await this.listContainers({})).filter(isUp).map(({ id }) => id));
   }
 
   /**
-   * Inspects containers by id or name; leaves out missing ones. Never log the JSON, because it contains environment
-   * variables.
+   * Inspects containers by id or name; missing containers are left out. Never log the JSON, because it contains the
+   * values of environment variables.
    */
   async inspectRaw(names: readonly string[]): Promise<Json[]> {
     // Omit names that no container can have, because the engine would redirect the request.
@@ -167,8 +172,8 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /**
-   * Stops containers in parallel; a missing container counts as stopped. There is no deadline, because each has its own
-   * grace period.
+   * Stops containers in parallel; a missing container counts as stopped. There is no deadline, because each container
+   * has its own grace period.
    * @param graces - grace periods in seconds, keyed by container id; by default, each container's own
    */
   async stopContainers(
@@ -203,7 +208,7 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /**
-   * Removes a container; a running one only with `force`. A missing container counts as removed.
+   * Removes a container. A running container is removed only with `force`; a missing container counts as removed.
    * @param keepsVolumes - whether to keep the container's anonymous volumes, which another container may share
    * @throws EngineError conflict if the container is running, or another client is removing it
    */
@@ -250,8 +255,8 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /**
-   * Reads the last log lines of a container or Swarm task. After an error or timeout, returns the lines received so
-   * far.
+   * Reads the last log lines of a container, or of a Swarm task. After an error or a timeout, returns the lines
+   * received so far.
    * @throws EngineError if no line was received; the signal's reason
    */
   async readLastLines(
@@ -298,7 +303,7 @@ export class EngineApi extends EngineRequestSender {
 
   /**
    * Inspects a local image by reference or id; null if the image is not local. Since API 1.48, the result includes the
-   * manifests.
+   * image's manifests.
    */
   async inspectImage(reference: string): Promise<Image | null> {
     const inspect = async (query: Record<string, string>) => {
@@ -308,7 +313,8 @@ export class EngineApi extends EngineRequestSender {
     // Engines before API 1.48 ignore the parameter `manifests`.
     const raw = await inspect({ manifests: '1' });
     if (raw === null) return null;
-    // Since API 1.49, an image without the engine's platform has no configuration. Request another platform's.
+    // Since API 1.49, the engine reports no configuration if the image is not local for the engine's platform. In this
+    // case, request the configuration for another local platform.
     const other = raw.Os ? undefined : localPlatformOf(raw);
     const named = other === undefined ? raw : await inspect({ platform: JSON.stringify(other) });
     const { Os = '', Architecture, Config } = toObject(named);

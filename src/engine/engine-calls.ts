@@ -12,7 +12,10 @@ export interface EngineTimeouts {
   start: number;
   /** Maximum time without progress in a pull, for example while a large layer is unpacked. */
   pullSilence: number;
-  /** Maximum time without a log line before the log is read again. An updater prints at least every ten seconds. */
+  /**
+   * Maximum time without a line in an updater's log, after which the log is read again. An updater prints a line at
+   * least every ten seconds.
+   */
   logSilence: number;
 }
 
@@ -23,7 +26,8 @@ export interface EngineCall {
   deadline?: keyof EngineTimeouts | 'none' | number;
   /**
    * When the updater repeats the call. `lost`: after a lost connection. `failed`: also after a status of 500 or more.
-   * By default, `failed` for GET, otherwise `lost`. Streams are not repeated, except for a log's last lines.
+   * The default is `failed` for GET, and `lost` for other methods. Streams are not requested again, except for the last
+   * lines of a log.
    */
   repeat?: 'lost' | 'failed';
   /** Statuses besides 2xx that are not errors, because nothing remains to be done or nothing was found. */

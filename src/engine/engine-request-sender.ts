@@ -11,7 +11,7 @@ import { isPodman } from './objects/podman.ts';
 export type EngineFilters = Readonly<Record<string, readonly string[]>>;
 
 export interface EngineCallOptions {
-  /** Values for the parameters in the call's path and purpose. */
+  /** Values for the placeholders in the call's `path` and `purpose`. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string>>;
   filters?: EngineFilters;
@@ -87,7 +87,7 @@ export class EngineRequestSender {
   }
 
   /**
-   * Converts an EngineError for callers; overridden by subclasses.
+   * Converts an EngineError to the error that callers receive. Subclasses override this method.
    * @param _purpose - action that the engine failed to perform; undefined if there was no usable response
    */
   protected toCallerError(error: EngineError, _purpose?: string): Error {

@@ -19,7 +19,7 @@ export interface Feed {
   start(): void;
   /** Time of the next check in ISO 8601. */
   readonly nextCheckAt: string;
-  /** Why the last check failed or published files were not accepted; otherwise null. */
+  /** Why the last check failed, or why published files were not accepted; null if there is no problem. */
   readonly failure: FeedFailure | null;
   /** Checks now, or joins a running check. Does nothing during a rate limit. Never rejects. */
   check(): Promise<void>;
@@ -159,7 +159,7 @@ export function createFeed(
 
   function tick(): void {
     void check();
-    // If a rate limit prevents the check, schedule the next one here; otherwise, the check does.
+    // If a rate limit prevents the check, schedule the next one here; otherwise, the check schedules it.
     if (!underWay) schedule();
   }
 
@@ -185,7 +185,7 @@ export function createFeed(
     check,
     checkForChannel(wanted) {
       const isKnown = findNewestRelease(wanted, judged.releases) !== null;
-      // With `judge`, always check: releases of a newly selected channel are not verified yet.
+      // With `judge`, always check, because the releases of a newly selected channel are not verified yet.
       if (checkedAt !== null && (judge !== undefined || !isKnown)) void check();
     },
     close() {

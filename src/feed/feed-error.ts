@@ -1,7 +1,10 @@
-/** Failure of a feed request. The message quotes nothing from the request, which may include a token. */
+/**
+ * Failure of a request to the feed. The message quotes nothing from the request, because the request may include a
+ * token.
+ */
 export class FeedError extends Error {
   override readonly name: string = 'FeedError';
-  /** Milliseconds during which the server allows no requests; null if unknown. */
+  /** Milliseconds during which the server allows no requests; null if this time is unknown. */
   readonly wait: number | null;
   /** HTTP status of an unexpected response; null for other errors. */
   readonly status: number | null;
@@ -18,7 +21,7 @@ export class PageTooLargeError extends FeedError {
   override readonly name = 'PageTooLargeError';
 }
 
-/** Returns the innermost cause's message, because fetch's own message lacks the reason. */
+/** Returns the message of the innermost cause, because the message of fetch's own error does not contain the reason. */
 export function innermostErrorMessageOf(error: unknown): string {
   let inner = error;
   for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {

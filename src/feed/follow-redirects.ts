@@ -22,9 +22,9 @@ export interface FeedRequestOptions {
 const mostRedirects = 5;
 
 /**
- * Follows redirects and returns the final response with its address. fetch must not follow them: at another origin, it
- * omits only Authorization, but any header may contain a token.
- * @throws FeedError, or any error of fetch
+ * Follows redirects and returns the final response with its address. fetch must not follow redirects itself: at another
+ * origin, it would omit only the Authorization header, but any header may contain a token.
+ * @throws FeedError, or any error from fetch
  */
 export async function followRedirects(
   url: URL,
@@ -46,7 +46,7 @@ export async function followRedirects(
     const target = URL.parse(location, address.href);
     if (!target || !/^https?:$/.test(target.protocol))
       throw new FeedError('it redirects to an address that is neither http nor https');
-    // Reject a redirect from https to http: an attacker in the network could answer.
+    // Reject a redirect from https to http, because an attacker in the network could answer the http request.
     if (address.protocol === 'https:' && target.protocol === 'http:')
       throw new FeedError('it redirects from https to http');
     address = removeCredentials(target);
@@ -55,8 +55,9 @@ export async function followRedirects(
 }
 
 /**
- * Rejects a public feed's request to this machine or a private network. Addresses are resolved beforehand, because
- * Node's fetch accepts no resolver. A change of addresses after the check is not detected (SECURITY.md).
+ * Rejects a public feed's request to this machine or a private network. Addresses are resolved before the request,
+ * because Node's fetch accepts no resolver that could check them. A change of addresses after the check is not detected
+ * (SECURITY.md).
  */
 async function requirePublicHost(address: URL, { feed, signal, lookup }: FeedRequestOptions): Promise<void> {
   signal.throwIfAborted();
@@ -91,7 +92,7 @@ function headersFor(address: URL, { feed, headers: given }: FeedRequestOptions):
 const basic = (...login: readonly string[]): string =>
   `Basic ${Buffer.from(login.map(decodeURIComponent).join(':')).toString('base64')}`;
 
-/** Removes the credentials, because fetch would reject them with an error that quotes the address. */
+/** Removes the credentials from an address, because fetch would reject the address with an error that quotes it. */
 function removeCredentials(url: URL): URL {
   const bare = new URL(url);
   bare.username = '';

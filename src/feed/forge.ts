@@ -8,14 +8,14 @@ interface Forge {
   latestPath: string;
 }
 
-/** Forges by the end of the release list's path, because the path may have any prefix. */
+/** Forges, identified by the end of the release list's path, because the path may begin with any prefix. */
 const forges: readonly (readonly [path: RegExp, forge: Forge])[] = [
   // GitLab: https://docs.gitlab.com/api/rest/#pagination and https://docs.gitlab.com/api/releases
   [
     /\/api\/v4\/projects\/[^/]+\/releases\/?$/,
     { pageSizeParameter: 'per_page', maxPageSize: 100, latestPath: 'permalink/latest' },
   ],
-  // Gitea and Forgejo reduce the page size to MAX_RESPONSE_ITEMS, 50 by default.
+  // Gitea and Forgejo reduce a larger page size to their setting MAX_RESPONSE_ITEMS, which is 50 by default.
   [
     /\/api\/v1\/repos\/[^/]+\/[^/]+\/releases\/?$/,
     { pageSizeParameter: 'limit', maxPageSize: 50, latestPath: 'latest' },
@@ -30,7 +30,7 @@ const forges: readonly (readonly [path: RegExp, forge: Forge])[] = [
 const forgeOf = ({ pathname }: URL): Forge | null =>
   forges.find(([path]) => path.test(pathname))?.[1] ?? null;
 
-/** Returns the page size to try first; null for an unpaged list, such as a file. */
+/** Returns the page size to try first; null for a list without a page size, such as a file. */
 export function findPageSize(list: URL): number | null {
   const forge = forgeOf(list);
   if (!forge) return null;
@@ -46,7 +46,7 @@ export function createFirstPageUrl(list: URL, size: number | null): URL {
   return page;
 }
 
-/** Returns the address of a forge's newest release, without pre-releases; null for other lists. */
+/** Returns the address of the newest release that is not a pre-release; null if the list is not from a forge. */
 export function findLatestReleaseUrl(list: URL): URL | null {
   const forge = forgeOf(list);
   if (!forge) return null;
@@ -58,7 +58,7 @@ export function findLatestReleaseUrl(list: URL): URL | null {
 
 /**
  * Returns the next page's address from the response headers; null for the last page. Links to another origin are
- * ignored.
+ * ignored, because they do not belong to this feed.
  */
 export function findNextPageUrl(
   headers: Headers,
@@ -66,7 +66,8 @@ export function findNextPageUrl(
 ): URL | null {
   const next = linkToNext(headers.get('link'), answered);
   if (next?.origin === answered.origin) return next;
-  // Use only the page number, because Gitea and GitLab build the link from a configured address.
+  // Use only the page number: Gitea and GitLab build the link from a configured address, which may differ from the
+  // requested address.
   const number = next ? next.searchParams.get('page') : headers.get('x-next-page');
   if (!forgeOf(asked) || !/^[1-9]\d{0,8}$/.test(number ?? '')) return null;
   const page = new URL(asked);

@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net';
 
 export type HostLookup = (name: string) => Promise<readonly { address: string }[]>;
 
-/** Addresses of this machine and private networks. Services there may trust every client. */
+/** Addresses of this machine and of private networks. Services there may trust every client that can reach them. */
 const inner = new BlockList();
 // Special-purpose addresses from https://www.iana.org/assignments/iana-ipv4-special-registry, and multicast addresses.
 for (const [network, bits] of [
@@ -33,8 +33,8 @@ for (const [network, bits] of [
   inner.addSubnet(network, bits, 'ipv6');
 
 /**
- * Checks whether a host is this machine or in a private network. False if the name cannot be resolved, because the
- * connection then fails anyway.
+ * Checks whether a host is this machine or in a private network. Returns false if the name cannot be resolved, because
+ * the connection then fails anyway.
  */
 export async function isPrivateHost(
   { hostname }: URL,

@@ -6,7 +6,7 @@ import { type AssetRequestOptions, readAsset } from './read-proof.ts';
 
 /** The channel file and its signature. */
 const names = ['channel.json', 'channel.json.sigstore.json'] as const;
-/** Number of newest releases searched for the channel file in a forge's feed. */
+/** Number of newest releases that are searched for the channel file, if the feed is from a forge. */
 const mostCopies = 3;
 
 /** A copy of the channel file, with its signature if there is one. */
@@ -16,7 +16,8 @@ export interface ChannelFileLocation {
 }
 
 /**
- * Lists possible places of the channel file: configured address, beside a static feed, attached to new releases.
+ * Lists where the channel file may be: at the configured address, next to a static feed, or attached to one of the
+ * newest releases.
  * @param releases - releases of one channel
  */
 export function listChannelFileLocations(
@@ -35,7 +36,8 @@ export function listChannelFileLocations(
   const file = new URL(feed.channelUrl ?? names[0], deployment);
   const bundle = new URL(file);
   bundle.pathname += '.sigstore.json';
-  // The operator chose this address, so it may be private. The feed's headers are sent only to its origin.
+  // The operator chose this address, so it may be in a private network. The feed's headers are sent only to the feed's
+  // origin.
   const base = file.origin === deployment.origin ? feed : { url: file.href };
   return [
     {
@@ -50,7 +52,7 @@ export function listChannelFileLocations(
 
 /**
  * Reads the channel file or its signature; null if the file does not exist.
- * @throws InvalidAssetError, FeedError, or any error of fetch
+ * @throws InvalidAssetError, FeedError, or any error from fetch
  */
 export async function readAssetIfFound(
   asset: ReleaseAsset,

@@ -14,7 +14,7 @@ import { createTooManyReleasesError, maxFeedEntries, toReleases } from './to-rel
 
 /** Maximum number of pages after the first page. */
 const mostFurtherPages = 5;
-/** Keep the notes of only this many newest releases per channel, because notes are long. */
+/** Number of newest releases per channel whose notes are kept. Notes are long, and only the newest are shown. */
 const mostNotes = 5;
 
 /** Cached page. The server sends the page again only if it has changed. */
@@ -23,18 +23,20 @@ interface CachedPage extends Omit<FeedPage, 'content'> {
 }
 
 export interface FeedCheckResult {
-  /** Releases of each channel, newest first. The same array as before if nothing has changed. */
+  /**
+   * Releases of each channel, newest first. If nothing has changed, this is the same array as in the previous result.
+   */
   releases: readonly Release[];
   /** Pages keyed by address, including the page of the newest stable release. */
   pages: ReadonlyMap<string, CachedPage>;
-  /** Releases per page, reduced until no page was too large; null if it cannot be set. */
+  /** Number of releases per page, reduced until no page was too large; null if the page size cannot be set. */
   pageSize: number | null;
 }
 
 interface FeedCheckInput {
   /** Result of the previous check; null for the first check. */
   known: FeedCheckResult | null;
-  /** Channel for which a release is needed: further pages are read until one is found. */
+  /** Channel for which a release is needed. Further pages are read only until such a release is found. */
   channel: Channel;
   /** Whether to list the files attached to the releases. */
   withAssets?: boolean;
@@ -44,12 +46,13 @@ interface FeedCheckInput {
 /**
  * Reads the first page, the forge's latest release, and further pages if necessary. The server resends only changed
  * pages. Incomplete responses are never used.
- * @throws FeedError, or any error of fetch
+ * @throws FeedError, or any error from fetch
  */
 export async function readFeed(feed: FeedOptions, facts: FeedCheckInput): Promise<FeedCheckResult> {
   const list = new URL(feed.url);
   const check = new FeedCheck(feed, facts);
-  // Begin with the previous page size: a page that is too large wastes a download.
+  // Begin with the page size of the previous check, because each attempt with a page size that is too large wastes a
+  // download.
   let size = facts.known?.pageSize ?? findPageSize(list);
   for (;;) {
     try {
@@ -64,8 +67,8 @@ export async function readFeed(feed: FeedOptions, facts: FeedCheckInput): Promis
 }
 
 /**
- * Reads the newest release of a channel with its attached files; null if there is none.
- * @throws FeedError, or any error of fetch
+ * Reads the newest release of a channel, with a list of its attached files; null if the channel has no release.
+ * @throws FeedError, or any error from fetch
  */
 export async function readNewestRelease(
   url: string,
@@ -76,7 +79,10 @@ export async function readNewestRelease(
   return findNewestRelease(channel, releases);
 }
 
-/** State of one check, kept when the page size changes: the latest release is requested once. */
+/**
+ * State of one check of a feed. It is kept when the page size changes, so that the latest release is requested only
+ * once.
+ */
 class FeedCheck {
   readonly #feed: FeedOptions;
   readonly #facts: FeedCheckInput;
@@ -129,8 +135,8 @@ class FeedCheck {
   }
 
   /**
-   * Reads the forge's latest release: the newest by date, not by version. Null if there is none or access is denied:
-   * GitLab shows guests only the list.
+   * Reads the release that the forge calls the latest: the newest by date, not by version. Returns null if there is
+   * none, or if access is denied; for example, GitLab shows guests only the list.
    */
   async #readLatest(url: URL): Promise<CachedPage | null> {
     try {

@@ -15,7 +15,7 @@ export interface FeedPage {
 
 /**
  * Reads a page; null if the page has not changed since the validators were received.
- * @throws PageTooLargeError, another FeedError, or any error of fetch
+ * @throws PageTooLargeError, another FeedError, or any error from fetch
  */
 export async function readFeedPage(
   url: URL,

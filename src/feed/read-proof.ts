@@ -34,7 +34,7 @@ export interface AssetRequestOptions {
 
 /**
  * Reads `release.json` and its signature.
- * @throws InvalidAssetError, FeedError, or any error of fetch
+ * @throws InvalidAssetError, FeedError, or any error from fetch
  */
 export async function readProofFiles(release: Release, asking: AssetRequestOptions): Promise<Uint8Array[]> {
   const files: Uint8Array[] = [];
@@ -42,7 +42,7 @@ export async function readProofFiles(release: Release, asking: AssetRequestOptio
   return files;
 }
 
-/** @throws InvalidAssetError, FeedError, or any error of fetch */
+/** @throws InvalidAssetError, FeedError, or any error from fetch */
 export function readAsset(
   { name, url: address }: ReleaseAsset,
   { feed, signal, deadline }: AssetRequestOptions,

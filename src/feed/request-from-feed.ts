@@ -10,7 +10,7 @@ const usualDeadline = 10 * second;
 /**
  * Requests an address and reads the response. The deadline includes redirects and the body. The connection is closed
  * afterwards.
- * @throws FeedError, or any error of fetch or `read`
+ * @throws FeedError, or any error from fetch or from `read`
  */
 export async function requestFromFeed<T>(
   url: URL,

@@ -4,8 +4,8 @@ const longestWait = 24 * 60 * 60 * second;
 const unnamedWait = 60 * second;
 
 /**
- * Returns the milliseconds without requests that a response demands, at most a day; otherwise null. Reads Retry-After
- * (RFC 9110) and the headers of GitHub, Gitea and GitLab.
+ * Returns for how many milliseconds a response forbids further requests, at most a day; null if it forbids none. Reads
+ * Retry-After (RFC 9110) and the headers of GitHub, Gitea and GitLab.
  */
 export function findRetryAfterMs({ status, headers }: Pick<Response, 'status' | 'headers'>): number | null {
   if (status !== 403 && status !== 429 && status !== 503) return null;

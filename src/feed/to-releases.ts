@@ -61,7 +61,7 @@ const staticRelease = z.pipe(
   z.transform((entry) => ({ ...entry, offered: true })),
 );
 
-// Accept entries of any type: they are counted here and validated later.
+// Accept entries of any type, because they are counted here and validated later.
 const list = z.custom<unknown[]>(Array.isArray);
 const staticPage = z.object({ releases: list });
 const gitLabAssets = z.object({ links: list });
@@ -121,7 +121,8 @@ export function assetsOf(value: unknown): ReleaseAsset[] {
 }
 
 /**
- * Returns an http or https address, otherwise null. The dashboard links to it, so `javascript:` must not be allowed.
+ * Returns an http or https address; null for any other value. The dashboard links to the address, so `javascript:` must
+ * not be allowed.
  */
 function toWebAddress(value: string | null | undefined): string | null {
   const url = value && value.length <= longestUrl ? URL.parse(value) : null;

@@ -39,7 +39,10 @@ export class Notifier {
     this.send({ event: 'started', from, version, message });
   }
 
-  /** Waits at most `graceMs`, then cancels unfinished posts. Returns whether all were posted in time. */
+  /**
+   * Waits at most `graceMs`, then cancels the notifications that are still in progress. Returns whether all were posted
+   * in time.
+   */
   async close(graceMs: number): Promise<boolean> {
     const all = Promise.all(this.#posts).then(() => true);
     const { signal } = this.#over;
@@ -65,7 +68,7 @@ export class Notifier {
 }
 
 /**
- * Returns why a post failed; null if it succeeded. Error messages are not returned, because they may contain the
+ * Returns why a post failed; null if the post succeeded. Error messages are not returned, because they may contain the
  * address.
  */
 async function postOnce({ url, headers }: NotificationAddress, body: string, over: AbortSignal) {
@@ -77,7 +80,7 @@ async function postOnce({ url, headers }: NotificationAddress, body: string, ove
   } catch (error) {
     if (signal.aborted) return 'no response before the timeout';
     const { code, message = '' } = Object((error as Error).cause);
-    // Return only a code or a few lower-case words, because other text may contain the address.
+    // Return only an error code or a few lower-case words, because any other text may contain the address.
     return /^(?:\w+|[a-z ]+)$/.exec(code ?? message)?.[0] ?? 'the request failed';
   }
 }

@@ -141,7 +141,7 @@ export const englishTexts = {
   rollbackRefused: 'The rollback was refused',
   rollbackInterrupted: 'The rollback was interrupted',
   rollbackUnsuccessful: 'The rollback did not succeed',
-  /** `cause` is empty if unknown. */
+  /** `cause` is empty if the cause is unknown. */
   versionFailed: (version: string, cause: string) =>
     cause === '' ? `${version} failed` : `${version} failed: ${cause}`,
   rolledBackTo: (version: string, time: string) =>
@@ -171,7 +171,7 @@ export const englishTexts = {
     `${product} will be unavailable for about ${time} (based on the last update).`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
-  /** `time` is how long ago the release was skipped; empty if unknown. */
+  /** `time` says how long ago the release was skipped. It is empty if this is unknown. */
   youSkipped: (version: string, time: string) =>
     time === '' ? `You skipped ${version}.` : `You skipped ${version} ${time} ago.`,
   estimatedDurationAndDowntime: (time: string, downtime: string) =>

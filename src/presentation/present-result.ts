@@ -42,7 +42,7 @@ export const isSameVersion = (one: string, other: string): boolean =>
 export const listOutdatedBuildServers = (status: Status | null): Status['buildServers'] =>
   status?.buildServers.filter(({ outdated }) => outdated) ?? [];
 
-/** Null unless the version is the latest release. */
+/** Returns null unless the version is the latest release. */
 export const findReleasePageUrl = (status: Status | null, version: string | null): string | null =>
   status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
 
@@ -191,7 +191,7 @@ function resultActions(
   return [again, report, close('quiet end')];
 }
 
-/** Null if the run cannot be repeated. */
+/** Returns null if the run cannot be repeated. */
 function createRetryRequest(
   run: Run,
   status: Status | null,

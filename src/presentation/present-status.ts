@@ -25,7 +25,7 @@ export interface StatusContext {
   backupPage?: string | null;
 }
 
-/** Presents the available update, or why there is none. Used if no run is shown. */
+/** Presents the available update, or the reason why no update is available. Used if there is no run to show. */
 export function presentStatus(status: Status, context: StatusContext, t: TextsAndFormats): Presentation {
   const { next, reason } = status;
   const shown =
@@ -175,7 +175,7 @@ export function presentAvailableUpdate(
 
 const majorOf = (version: string): string | undefined => /\d+/.exec(version)?.[0];
 
-/** Empty unless several updates are required to install the latest release. */
+/** The result is empty unless several updates are required to install the latest release. */
 function upgradePathOf({ next, latest }: Status): readonly string[] {
   const { upgradePath = [] } = next ?? {};
   return upgradePath.length > 1 && upgradePath.at(-1) === latest?.version ? upgradePath : [];
@@ -194,7 +194,7 @@ const preparationText = (status: Status, to: string, t: TextsAndFormats): string
     formatRestorePointNotice(status, to, t),
   );
 
-/** Announces the downtime and the restore point. Empty if no restore point is saved. */
+/** Announces the downtime and the restore point. Returns an empty text if no restore point is saved. */
 export const formatRestorePointNotice = (
   { restorePoint, version }: Status,
   to: string,
@@ -226,7 +226,10 @@ function durationText({ next, restorePoint }: Status, downtime: number | null, t
   );
 }
 
-/** Describes the next automatic update, or why there will be none. Empty if automatic updates are off. */
+/**
+ * Describes the next automatic update, or why there will be no automatic update. Returns an empty text if automatic
+ * updates are off.
+ */
 export function formatAutomaticUpdate({ automatic, next }: Status, t: TextsAndFormats): string {
   if (!automatic?.enabled) return '';
   const { nextAt, blockedBy } = automatic;
@@ -262,7 +265,7 @@ function formatBlockedReason({ blockedBy }: NonNullable<Status['automatic']>, t:
   return joinSentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
 }
 
-/** Reasons caused by the server's deployment. For each, the commands for a manual update are shown. */
+/** Reasons caused by the server's deployment. They are shown with the commands for a manual update. */
 const deploymentCodes: readonly string[] = [
   'not-compose',
   'swarm',
@@ -281,7 +284,7 @@ const passedCodes: readonly string[] = [
   'rollback-refused',
 ];
 
-/** Null for a reason that does not hide the available update. */
+/** Returns null for a reason that does not hide the available update. */
 export function presentBlockingReason(
   reason: Reason,
   status: Status,

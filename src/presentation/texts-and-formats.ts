@@ -15,7 +15,7 @@ import type { CodeText, Texts } from './english.ts';
 export type TextsAndFormats = ReturnType<typeof createTextsAndFormats>;
 
 /**
- * Adds formatting functions to `texts`, for durations and for times relative to `now`.
+ * Returns `texts` with functions that format durations, and times relative to `now`.
  * @param now - the server's time in milliseconds; null before the first response
  */
 export function createTextsAndFormats(texts: Texts, now: number | null) {
@@ -27,7 +27,10 @@ export function createTextsAndFormats(texts: Texts, now: number | null) {
     const at = Date.parse(time ?? '');
     return now === null || Number.isNaN(at) ? Number.NaN : countMidnightsBetween(now, at, timeZone);
   };
-  /** Returns the milliseconds since `time`. Negative for future times, null if `time` or `now` is unknown. */
+  /**
+   * Returns the milliseconds since `time`. The result is negative for a future time, and null if `time` or `now` is
+   * unknown.
+   */
   const passed = (time: string | null | undefined): number | null =>
     now === null ? null : countMillisecondsBetween(time, new Date(now).toISOString());
   /** Formats a time of day: `10:42`. Without `timeZone`, the user's time zone is used. */
@@ -51,7 +54,7 @@ export function createTextsAndFormats(texts: Texts, now: number | null) {
       const age = passed(time);
       return age === null ? '' : formatAge(age, texts.units);
     },
-    /** Formats a time: `10:42:15`. Adds the day to times more than 12 hours away. */
+    /** Formats a time with seconds: `10:42:15`. Adds the day if the time is more than 12 hours away. */
     moment: (time: string): string => {
       const isToday = now !== null && Math.abs(now - Date.parse(time)) < 12 * 3_600_000;
       const date = isToday ? {} : ({ day: 'numeric', month: 'short' } as const);

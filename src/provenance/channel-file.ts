@@ -53,7 +53,7 @@ export const parseChannelFile = (bytes: Uint8Array): ChannelFile =>
   parseJsonFile(bytes, channelFileSchema, mostChannelBytes);
 
 /**
- * Verifies a trusted publisher's signature of `channel.json`, and returns the content. Makes no network requests.
+ * Verifies that a trusted publisher has signed `channel.json`, and returns its content. Makes no network requests.
  * @param file - the bytes of `channel.json`
  * @param bundle - the text of `channel.json.sigstore.json`
  * @throws UnverifiedError
@@ -83,7 +83,7 @@ export function parseUnverifiedChannelFile(file: Uint8Array, product: string): C
 export const isChannelFileExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number): boolean =>
   Date.parse(expires) <= now;
 
-/** Returns a version's recall, with or without a leading `v`; null if not recalled. */
+/** Returns the recall of a version, which may have a leading `v`. Returns null if the version is not recalled. */
 export const findRecall = ({ recalled }: Recalls, version: string): Recall | null =>
   recalled.find((recall) => bare(recall.version) === bare(version)) ?? null;
 
@@ -97,8 +97,8 @@ export const isSecurityUpdateNeeded = ({ urgent }: Pick<ChannelFile, 'urgent'>, 
   urgent !== null && isNewerVersion(urgent.below, version);
 
 /**
- * Returns an instance's position from 0 to 99.99. The version is available if the position is below the rollout's
- * percentage.
+ * Returns the position of an instance in the rollout of a version, from 0 to 99.99. The version is available to the
+ * instance if the position is below the percentage of the rollout.
  */
 export const rolloutPositionOf = (instanceId: string, version: string): number =>
   (createHash('sha256').update(`${instanceId} ${version}`).digest().readUInt32BE() % 10_000) / 100;

@@ -37,7 +37,7 @@ const mostOfHead = 256 * 1024;
 const mostEntries = 2_000;
 const chunkBytes = 1024 * 1024;
 
-/** Allowed entries in the required order. Entries of one pattern must be sorted by name. */
+/** Names of the allowed entries, in the required order. Entries that match the same pattern must be sorted by name. */
 const order = [
   /^release\.json$/,
   /^release\.json\.sigstore\.json$/,
@@ -86,7 +86,7 @@ export async function openReleaseArchive(path: string): Promise<ReleaseArchive> 
   }
 }
 
-/** Reads the header at an offset; null at the end of the archive. */
+/** Reads the header at an offset. Returns null at the end of the archive. */
 async function headerAt(
   handle: FileHandle,
   at: number,
@@ -116,7 +116,7 @@ interface EntryPosition {
   name: string;
 }
 
-/** Returns an entry's position in the required order. Positions must increase, so no entry can occur twice. */
+/** Returns the position of an entry in the required order. Positions must increase, so no entry can occur twice. */
 function requireNextPosition(last: EntryPosition, name: string): EntryPosition {
   const section = order.findIndex((form) => form.test(name));
   const shown = JSON.stringify(name);
@@ -126,7 +126,7 @@ function requireNextPosition(last: EntryPosition, name: string): EntryPosition {
   return { section, name };
 }
 
-/** Returns the offset of the next header. The padding before the header must be zeros. */
+/** Returns the offset of the header after an entry. The padding before this header must be zeros. */
 async function endOf(handle: FileHandle, { offset, size }: ArchiveEntry, end: number): Promise<number> {
   const padding = tarPaddingSizeOf(size);
   if (offset + size + padding > end) throw new Error('it is truncated');

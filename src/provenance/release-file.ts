@@ -32,7 +32,9 @@ const releaseFileSchema = z.object({
       reference: z.string().check(z.minLength(1), z.maxLength(512)),
       /** Digest of the image index, or of the manifest if the image has no index. */
       digest,
-      /** Digests keyed by platform, such as `linux/amd64`. The engine reports one of them for a pulled image. */
+      /**
+       * Digests keyed by platform, such as `linux/amd64`. For a pulled image, the engine reports one of these digests.
+       */
       platforms: z.record(
         z.string(),
         z.object({
@@ -60,7 +62,10 @@ const mostBytes = 256 * 1024;
 export const parseReleaseFile = (bytes: Uint8Array): ReleaseFile =>
   parseJsonFile(bytes, releaseFileSchema, mostBytes);
 
-/** Accepts any variant of a platform, such as `linux/arm/v7`, because the engine does not report its variant. */
+/**
+ * Returns a function that accepts any variant of a platform, such as `linux/arm/v7`, because the engine does not report
+ * its variant.
+ */
 export const createPlatformPredicate =
   (platform: string) =>
   (name: string): boolean =>

@@ -17,7 +17,7 @@ export type Trust =
     };
 
 /**
- * Accepts PEM public keys, or `{ identity, issuer, root }` as JSON or as an object.
+ * Parses a trust file: public keys in PEM format, or `{ identity, issuer, root }` as JSON or as an object.
  * @throws Error if the file contains neither
  */
 export function parseTrust(given: string | object): Trust {
@@ -29,7 +29,10 @@ export function parseTrust(given: string | object): Trust {
   return data;
 }
 
-/** Returns the workflow's identity, or the keys' fingerprints in order. The names are the same on all servers. */
+/**
+ * Returns the names of the trusted signers: the identity of the workflow, or the fingerprints of the keys in the given
+ * order. The names are the same on all servers.
+ */
 export const signerNamesOf = (trust: Trust): string[] =>
   'keys' in trust ? trust.keys.map(fingerprint) : [`${trust.identity} ${trust.issuer}`];
 

@@ -20,7 +20,7 @@ export interface ExpectedRelease {
 }
 
 /**
- * Verifies a trusted publisher's signature of `release.json`, and returns the content. Makes no network requests.
+ * Verifies that a trusted publisher has signed `release.json`, and returns its content. Makes no network requests.
  * @param file - the bytes of `release.json`
  * @param bundle - the text of `release.json.sigstore.json`
  * @throws UnverifiedError
@@ -49,7 +49,7 @@ export async function verifyRelease(
  * @throws UnverifiedError
  */
 export async function verifySignature(file: Uint8Array, text: string, trust: Trust): Promise<string> {
-  // Loaded on demand, because the packages are large. CommonJS packages export only `default` from a chunk.
+  // These packages are loaded on demand, because they are large. They are CommonJS, so a chunk exports only `default`.
   const [bundles, specs, verification] = await Promise.all([
     import('@sigstore/bundle'),
     import('@sigstore/protobuf-specs'),
@@ -62,7 +62,7 @@ export async function verifySignature(file: Uint8Array, text: string, trust: Tru
     () => bundleFromJSON(JSON.parse(text)),
     'the signature bundle cannot be read',
   );
-  // Reject a signed envelope, because its signature covers the envelope and not the file.
+  // Reject a bundle with a signed envelope, because the signature covers the envelope and not the file.
   if (bundle.content.$case !== 'messageSignature')
     throw new UnverifiedError('the signature bundle contains no file signature');
   const signed = rethrowAsUnverified(
@@ -72,7 +72,7 @@ export async function verifySignature(file: Uint8Array, text: string, trust: Tru
   if ('keys' in trust) {
     if (signed.key.$case !== 'public-key')
       throw new UnverifiedError('it is signed with a certificate, not with a key');
-    // A trusted key needs neither transparency log entries nor timestamps, so none are checked.
+    // A trusted key needs neither transparency log entries nor timestamps, so these are not checked.
     const alone = { ...signed, tlogEntries: [], timestamps: [] };
     const isBy = (key: string) => {
       const verifier = new Verifier(keyMaterial(key), {

@@ -27,7 +27,7 @@ export interface StartableUpdateApi extends UpdateApi {
   listeners: UpdateEventListeners;
   /**
    * Finds out whether a run is in progress, usually the update that replaced this server. The queue stays paused until
-   * the run ends. Then reads the feed at intervals.
+   * that run ends. Then starts to read the feed at intervals.
    */
   boot(): Promise<void>;
   /** Stops all work. During an update, the queue stays paused for the next server. */
@@ -136,7 +136,7 @@ export function createUpdateApi(
       return status();
     },
     async findRunRecord() {
-      // Before the current run is known, a reconnecting client must not get 404 (no run).
+      // While it is unknown whether a run is in progress, a reconnecting client must not get 404 (no run).
       if ((await observations.waitUntilKnown()) && !runs.isUnderWay)
         throw new UnavailableError(stillCheckingMessage);
       if (!runs.hasSession) await observations.getRecent();

@@ -21,7 +21,7 @@ declare global {
   interface GlobalEventHandlersEventMap extends ElementEvents {}
 }
 
-// Undefined when a server renders pages.
+// The registry is undefined on a server that renders pages.
 const registry = globalThis.customElements as CustomElementRegistry | undefined;
 for (const [name, element] of Object.entries(elements)) {
   // If a page loads this module twice, the element is already registered.

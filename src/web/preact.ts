@@ -4,7 +4,7 @@ import type { TagProps } from './tags.ts';
 
 /**
  * Types of the elements in Preact's JSX (docs/web.md). `keep-title={false}` is forbidden: Preact would write
- * `keep-title="false"`, and any value enables the attribute.
+ * `keep-title="false"`, and the attribute takes effect with any value.
  */
 export type PreactTags = {
   [T in keyof ElementTags]: Omit<TagProps<T>, 'keep-title'> & {

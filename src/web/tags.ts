@@ -1,6 +1,8 @@
 import type { Run } from '../wire/status.ts';
 
-/** Attributes of the elements, for the manifest, the JSX types and the elements. */
+/**
+ * Attributes of the elements. The manifest of the elements, the JSX types and the elements themselves use this list.
+ */
 export const attributes = {
   base: {
     type: 'string',

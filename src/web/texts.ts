@@ -33,7 +33,7 @@ export function setTexts({ product, ...overrides }: TextOverrides): void {
   for (const listener of listeners) listener();
 }
 
-/** The returned function removes the listener. */
+/** Adds a listener. The returned function removes it. */
 export function addTextsListener(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);

@@ -61,7 +61,9 @@ export const automaticUpdateBlockingCodes = [
   'settings-missing',
   /** The publication date is unknown. */
   'age-unknown',
-  /** An admin's check made the release available, but it has not been rolled out to this instance. */
+  /**
+   * The release has not been rolled out to this instance. It is available only because an admin checked for updates.
+   */
   'rolling-out',
 ] as const;
 export type AutomaticUpdateBlockingCode = (typeof automaticUpdateBlockingCodes)[number];
@@ -92,7 +94,7 @@ export type PhaseName = (typeof phaseNames)[number];
 /** States of a run before the updater is started. */
 export const launchStates = ['waiting', 'preparing', 'launching'] as const;
 
-/** States of a run, in order. If new jobs have started, a run returns to `waiting`. */
+/** States of a run, in order. A run goes back only to `waiting`, and only if new jobs have started. */
 export const runStates = [...launchStates, ...phaseNames, ...runOutcomes] as const;
 export type RunState = (typeof runStates)[number];
 

@@ -1,13 +1,13 @@
-/** In bytes. */
+/** Default limit in bytes. */
 const usualLimit = 8 * 1024 * 1024;
 
-/** Null if the response is larger than 8 MiB. @throws errors of the stream */
+/** Returns null if the response is larger than 8 MiB. @throws errors of the stream */
 export async function readResponseText(response: Pick<Response, 'body'>): Promise<string | null> {
   const bytes = await readResponseBytes(response);
   return bytes && new TextDecoder().decode(bytes);
 }
 
-/** Null if the response is larger than the limit. @throws errors of the stream */
+/** Returns null if the response is larger than the limit. @throws errors of the stream */
 export async function readResponseBytes(
   { body }: Pick<Response, 'body'>,
   limit = usualLimit,
@@ -19,10 +19,10 @@ export async function readResponseBytes(
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return new Uint8Array(await new Blob(chunks).arrayBuffer());
-    // Count after decompression, because Content-Length and the compressed size cannot be trusted.
+    // Count bytes after decompression, because Content-Length and the compressed size cannot be trusted.
     size += value.byteLength;
     if (size > limit) {
-      // Not awaited, because cancelling may take a long time.
+      // The cancellation is not awaited, because it may take a long time.
       reader.cancel().catch(() => {});
       return null;
     }

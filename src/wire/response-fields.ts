@@ -7,8 +7,8 @@ export interface ResponseField<T> {
   /** Returns undefined if the value has the wrong type. */
   readonly read: (value: unknown) => T | undefined;
   /**
-   * Returns the default, which may depend on the other fields. If there is no default, a missing or invalid field makes
-   * the object unreadable.
+   * Returns the default, which may depend on the object's other fields. If there is no default, the object is
+   * unreadable when the field is missing or invalid.
    */
   readonly missing?: ((beside: Given) => T) | undefined;
   readonly isOptional?: boolean;

@@ -19,12 +19,12 @@ export interface ClientCommand {
   summary: string;
   /** Arguments and options as the help shows them. If missing, generated from `arguments` and `options`. */
   usage?: string;
-  /** Help texts are phrases in the imperative, without a period. At most one option is a list. */
+  /** Each help text is a phrase in the imperative, without a period. At most one option may be a list. */
   options: OptionTable;
   arguments?: readonly Argument[];
   examples: readonly (readonly [line: string, does: string])[];
   /**
-   * Resolves with the exit code.
+   * Runs the command and resolves with the exit code.
    * @throws CommandUsageError for invalid arguments, CommandFailedError for any other expected error
    */
   run(context: CommandContext): Promise<number>;
@@ -65,10 +65,10 @@ export interface CommandContext {
   now(): number;
 }
 
-/** Exit code after an interruption. After a signal, the process exits with 128 plus the signal number. */
+/** Exit code of an interrupted command. After a signal, the process exits with 128 plus the signal number instead. */
 export const interruptedExitCode = 130;
 
-/** Invalid arguments. Printed with a reference to the help; the exit code is 2. */
+/** Error about invalid arguments. The message is printed with a reference to the help, and the exit code is 2. */
 export class CommandUsageError extends Error {
   override readonly name = 'CommandUsageError';
 }
@@ -77,7 +77,7 @@ export class CommandUsageError extends Error {
 export class CommandFailedError extends Error {
   override readonly name = 'CommandFailedError';
   readonly exitCode: number;
-  /** Problem document that `--json` prints; null if there is none. */
+  /** Problem document that `--json` prints; null if the error has no problem document. */
   readonly problem: object | null;
 
   constructor(exitCode: number, message: string, problem: object | null = null) {

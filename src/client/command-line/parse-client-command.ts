@@ -8,7 +8,7 @@ import { getProductNames } from './product-names.ts';
 
 export type ParsedClientCommand =
   | { kind: 'run'; command: ClientCommand; args: CommandArguments }
-  /** If `command` is null: help for the commands of `group`, or for all if `group` is empty. */
+  /** If `command` is null, the help lists the commands in `group`, or all commands if `group` is empty. */
   | { kind: 'help'; command: ClientCommand | null; group: string }
   | { kind: 'version' };
 

@@ -3,7 +3,7 @@ import { type Product, svcProduct, toVariablePrefix } from '../../core/names/pro
 const namesOf = ({ name, containerName, feed }: Product) => ({
   /** Name of the product, which is also the client's command: `svc`. */
   name,
-  /** Environment variables: server address, token, and address of the releases. */
+  /** Names of the environment variables for the server address, the token and the address of the releases. */
   url: `${toVariablePrefix(name)}_URL`,
   token: `${toVariablePrefix(name)}_TOKEN`,
   feed: `${toVariablePrefix(name)}_FEED`,
@@ -11,7 +11,7 @@ const namesOf = ({ name, containerName, feed }: Product) => ({
   asset: `${name}.mjs`,
   /** Name of the updater container, for `docker logs`. */
   container: containerName,
-  /** Built-in address of the releases. If null, only the environment can set an address. */
+  /** Address of the releases that is built into the client. If it is null, only the environment can set an address. */
   releases: feed,
 });
 

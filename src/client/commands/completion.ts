@@ -26,7 +26,7 @@ export const completionCommand: ClientCommand = {
 /** Hidden command that the completion script runs. Its arguments are the words before the cursor. */
 export const hiddenCompletionCommandName = '__complete';
 
-/** Returns the possible next words, one per line. A tab precedes each description. */
+/** Returns the words that can follow `words`, one per line. A tab separates a word from its description. */
 export function listCompletions(words: readonly string[], commands: readonly ClientCommand[]): string {
   const previous = words.at(-1) ?? '';
   const command = findCommand(words, commands);

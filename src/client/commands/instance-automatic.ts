@@ -76,14 +76,14 @@ async function run(context: CommandContext): Promise<number> {
   return 0;
 }
 
-/** Returns an empty list for `all`, and null if a name is unknown. */
+/** Parses a list of weekdays. Returns an empty list for `all`, and null if a name is unknown. */
 function daysIn(text: string): Automatic['days'] | null {
   const days = text === 'all' ? [] : text.split(',');
   const known = days.flatMap((word) => dayNames.find((day) => day === word) ?? []);
   return known.length === days.length ? known : null;
 }
 
-/** Builds the requested settings from the options; null if there are no options. */
+/** Builds the requested settings from the options. Returns null if there are no options. */
 function choiceOf({ options }: CommandArguments): AutomaticUpdatesRequestBody | null {
   if (Object.keys(options).length === 0) return null;
   const { from, to, days, 'min-age': minAge, 'time-zone': timeZone } = options;

@@ -72,7 +72,10 @@ async function run(context: CommandContext): Promise<number> {
   return exitCode;
 }
 
-/** Finds the run in progress, or the last run if a next step is pending. Otherwise null. */
+/**
+ * Finds the run in progress, or the last run if the next step of its upgrade path is pending. Resolves with null if
+ * there is neither.
+ */
 async function findCurrent(session: Session): Promise<ToldRun | null> {
   const response = await session.reader.fetchRun({ signal: session.signal });
   if (response.kind === 'ok') {
@@ -84,7 +87,8 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
 }
 
 /**
- * Resolves with the run, or a message if the server refuses. After a lost response, the request can safely be repeated.
+ * Cancels the run. Resolves with the run, or with a message if the server refuses the request. If the response is lost,
+ * repeats the request, which is safe.
  */
 async function cancel(session: Session): Promise<ToldRun | string> {
   const { reader, config, signal } = session;

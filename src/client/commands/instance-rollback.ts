@@ -71,7 +71,7 @@ const refusalProblemOf = (response: RequestResult<RollbackOffer>): Problem | nul
     : null;
 
 /**
- * Prompts twice, so that no rollback is started by mistake: for confirmation, and for the version.
+ * Prompts for confirmation and then for the version, so that no rollback is started by mistake.
  * @throws CommandUsageError without a terminal and without `--yes`
  */
 async function confirmTwice(session: StartSession, { to }: RollbackOffer, status: Status): Promise<boolean> {

@@ -31,8 +31,8 @@ async function run(context: CommandContext): Promise<number> {
     return 0;
   }
   if (isAdminStatus(told)) {
-    // If the running version is recalled, a rollback may be the only remedy. Request the history: the run to roll back
-    // may be old.
+    // If the running version is recalled, a rollback may be the only remedy. The run to roll back may be older than the
+    // last run, so request the history.
     const isRecalled = told.recalled !== null && told.next === null;
     const past = isRecalled ? await requireResponseValue(reader.fetchPastRuns({ signal }), session) : null;
     stdout.write(joinLines(statusLines(escapeResponseTexts(told), escapeResponseTexts(past))));

@@ -63,7 +63,8 @@ async function run(context: CommandContext): Promise<number> {
   const ask = (refresh: boolean) => requireAdminStatus(reader.fetchStatus({ refresh, signal }), session);
 
   let status = await ask(false);
-  // The list of releases may be minutes old, so check again before reporting no update.
+  // The server's list of releases may be minutes old, so let the server check again before reporting that there is no
+  // update.
   if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
   const target = chooseUpdateTarget(status, wish);
@@ -133,7 +134,7 @@ async function refusal(
 ): Promise<NotStartedResult> {
   const reason = problemReasonOf(problem);
   if (reason.code !== 'update-running') return createNotStartedResult(reason, status, problem);
-  // Another update has started. A new status contains the run of the other update.
+  // Another update has started since the status was read. A new status contains the run of that update.
   const response = await reader.fetchStatus({ signal });
   const current = response.kind === 'ok' && isAdminStatus(response.value) ? response.value : status;
   return createNotStartedResult(reason, current, problem);

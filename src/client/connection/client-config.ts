@@ -11,14 +11,17 @@ export interface ClientConfig {
   token: string | null;
   /** Where the address was set, as messages name it: `SVC_URL` or `url in FILE`. */
   urlSetting: string;
-  /** Name for messages: where the token was set. Without a token: where to set one. */
+  /** Place where the token was set, as named in messages. Without a token, the place where the user can set one. */
   tokenSetting: string;
-  /** Configuration file that contains the token, if other users can access the file; otherwise null. */
+  /**
+   * Path of the configuration file if the token is from this file and other users can access the file; otherwise null.
+   */
   insecureFile: string | null;
 }
 
 /**
- * Reads the server address and token from the environment, or from the file that login writes.
+ * Reads the server address and the token from the environment, or from the file that the login command writes. A token
+ * from the file is sent only to the address in the file.
  * @throws CommandFailedError if the address is missing, or if a setting is invalid
  */
 export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
@@ -55,7 +58,7 @@ export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
   };
 }
 
-/** Null if the user has no home directory, for example in a container with an arbitrary uid. */
+/** Returns null if the user has no home directory, for example in a container with an arbitrary uid. */
 function configPath(env: NodeJS.ProcessEnv): string | null {
   const given = env.XDG_CONFIG_HOME ?? '';
   const at = (base: string) => join(base, getProductNames().name, 'config.json');
@@ -68,7 +71,7 @@ function configPath(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-/** Ignores a relative HOME: the working directory may belong to another user. */
+/** Ignores a relative HOME. It would refer to the working directory, which may belong to another user. */
 function homeOf(env: NodeJS.ProcessEnv): string {
   const deployment = env.HOME || homedir();
   return isAbsolute(deployment) ? deployment : userInfo().homedir;

@@ -18,7 +18,8 @@ export function explainFailedResult(refused: FailedResult, config: ClientConfig)
       return `${url} rejected the request (403): ${formatServerMessage(escapeControlCharacters(detail))} Check ${tokenSetting}.`;
     return `${url} responded with ${status}: ${formatServerMessage(escapeControlCharacters(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
-  // Logging in to the proxy is impossible: the only `Authorization` header contains the server's token.
+  // Do not advise the user to log in to the proxy: the request's only `Authorization` header contains the server's
+  // token.
   if (refused.inFront !== null)
     return `A proxy in front of ${name} at ${url} requires its own login (401, ${refused.inFront}). Configure the proxy to let requests to ${endpoints} through, or check ${urlSetting}.`;
   if (refused.status !== 401) return explainRedirect(refused.location, config);
@@ -83,7 +84,10 @@ function explainNone(why: NoResponseReason, { url, urlSetting }: ClientConfig): 
   return text ?? `The connection to ${url} failed (${escapeControlCharacters(code)}). ${checkServer}`;
 }
 
-/** `fetch` puts Node's error code into `cause`. For a host with several addresses, `cause` contains a list. */
+/**
+ * Returns Node's error code, which `fetch` puts into `cause`. If the host has several addresses, `cause` contains a
+ * list of errors.
+ */
 function codeOf(error: unknown): string {
   const { code, cause, errors, message } = Object(error) as {
     code?: unknown;

@@ -44,10 +44,10 @@ export const followTimeoutSecondsOf = ({ options: { timeout } }: CommandArgument
 /** Time in ms for which 401 responses may be due to a restart of the server. */
 const loggedOutMs = 30_000;
 const second = 1000;
-/** If ticks are this many ms apart instead of 1000 ms, the machine was asleep. */
+/** If two ticks are at least this many ms apart instead of 1000 ms, the process or the machine was asleep. */
 const minimumSleepMs = 30_000;
 
-/** Prints the result, or why the client stopped following before the run ended. */
+/** Follows a run and prints its result, or prints why the client stopped following before the run ended. */
 export async function followRunToResult(
   session: Session,
   options: FollowOptions,
@@ -79,7 +79,7 @@ export async function printFinishedRun(session: Session, run: ToldRun, json: boo
   return exitCode;
 }
 
-/** Null if the response is invalid or missing, or if the user is not an admin. */
+/** Resolves with null if the response is invalid or missing, or if the user is not an admin. */
 async function fetchStatusForAdmins({ reader }: Session): Promise<Status | null> {
   const response = await reader.fetchStatus();
   return response.kind === 'ok' && isAdminStatus(response.value) ? escapeResponseTexts(response.value) : null;
@@ -96,7 +96,10 @@ export function printResultLines(
 /** Reason why the client stops following before the run ends. */
 type StopReason = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
-/** Resolves with null when the run or its events end. If the client gives up, resolves with the lines to print. */
+/**
+ * Prints a followed run after each event. Resolves with null when the run or its events end. If the client gives up,
+ * resolves with the lines to print.
+ */
 export async function printRunProgress(
   session: Session,
   { timeout, json }: Pick<FollowOptions, 'timeout' | 'json'>,
@@ -122,7 +125,8 @@ export async function printRunProgress(
     }
     lookedAt = at;
     printer.show(view, at);
-    // Silence alone is not a failure: `followRun` reports a lost connection as a failed request.
+    // Give up only after a failed request. A silent stream is not enough: `followRun` reports a lost connection as a
+    // failed request.
     if (view.refused !== null && at - view.lastResponseAt >= timeout * second) giveUp('silent');
     if (loggedOutSince !== null && at - loggedOutSince >= loggedOutMs) giveUp('logged-out');
   };
@@ -164,8 +168,8 @@ function applyNews(view: FollowedRunState, news: RunFollowEvent, now: number): v
 }
 
 /**
- * While the server may be unavailable, a proxy may send redirects or a 401. Then only the server's own 401 means that
- * the login has expired.
+ * While the server may be unavailable, a proxy may respond with a redirect or a 401. Only a 401 from the server itself
+ * then means that the login has expired.
  */
 const isLoggedOut = (news: RunFollowEvent, { run }: FollowedRunState): boolean =>
   news.kind === 'unheard' &&

@@ -19,10 +19,13 @@ import type { FollowedRunState } from './followed-run-state.ts';
 
 /** Time in ms between two polls for the start of the next step. */
 const pause = 2_000;
-/** The upgrade path ends after this many responses without a step. One response may omit a starting step. */
+/**
+ * Number of consecutive responses without a next step after which the upgrade path has ended. A single response may
+ * omit a step that is just starting.
+ */
 const maximumMissing = 3;
 
-/** Also follows the next steps of the upgrade path. Resolves with one exit code for all. */
+/** Follows a run and the remaining steps of its upgrade path. Resolves with one exit code for the whole path. */
 export async function followUpgradePath(session: Session, options: FollowOptions): Promise<number> {
   let { run } = options;
   for (;;) {
@@ -38,7 +41,10 @@ export async function followUpgradePath(session: Session, options: FollowOptions
   }
 }
 
-/** Prints why the next step has not started. Resolves with the next run, or with the exit code without a next run. */
+/**
+ * Prints why the next step has not started, and waits for it. Resolves with the run of the next step, or with the exit
+ * code if no run starts.
+ */
 async function waitForNextStep(
   session: Session,
   last: ToldRun,

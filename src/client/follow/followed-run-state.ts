@@ -45,7 +45,10 @@ const longDowntime = 60_000;
 const wordingAt = ({ run, receivedAt: toldAt }: FollowedRunState, now: number): TextsAndFormats =>
   createClientTextsAndFormats(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
-/** If the server is unavailable or the run waits for jobs, replaces the current phase's message. */
+/**
+ * Creates the phases to show at `now`. If the server is unavailable or the run waits for jobs, replaces the message of
+ * the current phase.
+ */
 export function presentFollowedRunPhases(view: FollowedRunState, now: number): PhasePresentation[] {
   const { run, lastResponseAt: heardAt } = view;
   if (view.pendingStep) return [];
@@ -62,13 +65,16 @@ export function presentFollowedRunPhases(view: FollowedRunState, now: number): P
 }
 
 /**
- * While the run may have stopped the server, any failed request means an outage. A response proves nothing: a proxy may
- * have sent the response.
+ * While the run may have stopped the server, any failed request means that the server is unavailable. A response does
+ * not prove the opposite, because a proxy may have sent it.
  */
 const isUnavailable = ({ run, refused }: FollowedRunState): boolean =>
   refused !== null && canProductBeUnavailable(run);
 
-/** @param timeText - formats a duration; returns an empty string to compare notes without their durations */
+/**
+ * Formats the notes below the phases.
+ * @param timeText - formats a duration; returns an empty string to compare notes without their durations
+ */
 export function formatNotesBelowPhases(
   view: FollowedRunState,
   now: number,
@@ -107,7 +113,9 @@ function formatNoResponse(refused: FailedResult, noun: string, time: string): st
   return `${why} The ${noun} continues on the server.`;
 }
 
-/** Command that shows the run's log. By default: `docker logs …`. */
+/**
+ * Returns the command that shows the log of the run. Returns `docker logs …` if the server has not reported a command.
+ */
 export const logCommandOf = ({ log }: Pick<ToldRun, 'log'>): string =>
   log ?? `docker logs ${getProductNames().container}`;
 

@@ -11,7 +11,10 @@ import {
   presentFollowedRunPhases,
 } from './followed-run-state.ts';
 
-/** For programs: prints each event as JSON, `{ "event": "run" | "line", "data": … }`. Sentences go to stderr. */
+/**
+ * Prints each event as one JSON line for programs: `{ "event": "run" | "line", "data": … }`. Sentences for people go to
+ * stderr.
+ */
 export class JsonEventPrinter implements ProgressPrinter {
   readonly #out: OutputStream;
   readonly #sentences: OutputStream;
@@ -40,7 +43,7 @@ const withoutTime = () => '';
 /** Time in ms between two lines about the same phase. */
 const heartbeat = 10_000;
 
-/** For pipes and logs: one line per completed phase, and one every 10 s. */
+/** Prints plain lines to pipes and logs: one for each completed phase, and one every 10 s during a phase. */
 export class PlainLinePrinter implements ProgressPrinter {
   readonly #out: OutputStream;
   readonly #told = new Set<string>();
@@ -67,7 +70,7 @@ export class PlainLinePrinter implements ProgressPrinter {
         const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';
         this.#tellOnce({ ...row, text: `${row.text} ${ended}` }, now);
       }
-      // Print jobs and deadline immediately, because the update may wait for an hour.
+      // Print the jobs and the deadline as soon as they are known, because the update may wait for an hour.
       const isNews = state === 'waiting' && until !== null && !this.#hasWaited;
       if (row.mark === 'now' && (isNews || now - this.#lastAt >= heartbeat)) this.#tellNow(row, view, now);
       this.#hasWaited ||= isNews;
@@ -87,7 +90,8 @@ export class PlainLinePrinter implements ProgressPrinter {
   #tellNow(row: PhasePresentation, view: FollowedRunState, now: number): void {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
-    // If the run has not stopped the server, the progress is unknown. Print only a note.
+    // If the server does not respond although the run has not stopped it, the progress is unknown. So print only a
+    // note.
     const isUnheard = view.refused !== null && !canProductBeUnavailable(view.run);
     if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
     if (isUnheard) this.#note = '';

@@ -28,7 +28,7 @@ interface Line {
 export class LivePhasePrinter implements ProgressPrinter {
   readonly #context: Pick<CommandContext, 'stdout' | 'isTerminal' | 'columns' | 'rows'>;
   #drawn: readonly Line[] = [];
-  /** Width in columns. It never shrinks, so that durations stay in one column. */
+  /** Width of the texts in columns. It never shrinks, so that the durations stay in the same column. */
   #textColumns = leastText;
 
   constructor(context: Pick<CommandContext, 'stdout' | 'isTerminal' | 'columns' | 'rows'>) {
@@ -56,7 +56,10 @@ export class LivePhasePrinter implements ProgressPrinter {
     this.#draw(run.outcome === null ? this.#fitting(lines) : lines);
   }
 
-  /** Selects lines that fit, preferably current and later phases. Lines that have scrolled off cannot be redrawn. */
+  /**
+   * Selects the lines that fit on the terminal, because lines that have scrolled off cannot be redrawn. The current
+   * phase and later phases take precedence.
+   */
   #fitting(lines: readonly Line[]): readonly Line[] {
     const room = Math.max(1, this.#context.rows() - 1);
     if (lines.length <= room) return lines;
@@ -78,8 +81,8 @@ export class LivePhasePrinter implements ProgressPrinter {
   }
 
   /**
-   * Formats rows such as `✓ Downloaded   120 MB                   8 s`. All are as wide as the widest row so far, at
-   * most the terminal.
+   * Formats rows such as `✓ Downloaded   120 MB                   8 s`. Each row is as wide as the widest row so far,
+   * but no wider than the terminal.
    */
   #rowLines(rows: readonly PhasePresentation[], width: number): Line[] {
     this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ message }) => measureTextWidth(message)));
@@ -100,11 +103,12 @@ export class LivePhasePrinter implements ProgressPrinter {
 
   #draw(lines: readonly Line[]): void {
     if (isDeepStrictEqual(lines, this.#drawn)) return;
-    // A narrower terminal has wrapped the drawn lines, so the cursor must move up more rows.
+    // A terminal that has become narrower has wrapped the drawn lines, so the cursor must move up more rows.
     const columns = this.#context.columns();
     const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(measureTextWidth(text) / columns)));
     const up = heights.length === 0 ? '' : `\x1b[${heights.reduce((sum, height) => sum + height)}A`;
-    // Clear each line separately. After clearing the screen from the top, tmux adds the lines to its scrollback.
+    // Clear each line separately. If the screen were cleared from the top, tmux would add the cleared lines to its
+    // scrollback.
     const text = lines.map((line) => `${this.#paint(line)}\x1b[K\n`).join('');
     this.#context.stdout.write(`${up}\r${text}\x1b[J`);
     this.#drawn = lines;

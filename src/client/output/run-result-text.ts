@@ -6,11 +6,11 @@ import { countMillisecondsBetween } from '../../wire/texts/times.ts';
 import { createClientTextsAndFormats } from './client-texts-and-formats.ts';
 import { formatPresentationParts } from './status-lines.ts';
 
-/** Calls a run of an unknown kind an update. */
+/** Returns the noun for a run. A run of a kind that this client does not know is called an update. */
 export const runNounOf = ({ kind }: Pick<Run, 'kind'>): string =>
   kind === 'rollback' ? 'rollback' : 'update';
 
-/** Returns the updater's exit code, 143 for `cancelled`, or 1 for an unknown outcome. */
+/** Returns the exit code of the updater for an outcome, 143 for `cancelled`, or 1 for an unknown outcome. */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
   return lookUpByCode(exitCodes, outcome ?? '') ?? 1;
@@ -42,7 +42,7 @@ export function formatRunResult(run: Run, status: Status | null): ClientCommandR
 }
 
 /**
- * Formats heading, error code and state of the instance.
+ * Formats the heading, the error code and the state of the instance.
  * @param age - time since the end of the run; omitted from the text if empty
  */
 export function formatRunResultSummary(run: Run, status: Status | null, age = ''): string {

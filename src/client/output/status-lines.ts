@@ -21,7 +21,7 @@ import {
   truncateText,
 } from './text.ts';
 
-// The caller must have escaped the server's texts: the functions in this file do not.
+// The functions in this file do not escape texts from the server: the caller must have escaped them.
 
 /** Omits release notes, phases and settings, because only the web page shows these parts. */
 export const formatPresentationParts = (parts: Presentation['parts'], t: TextsAndFormats): string[] =>
@@ -97,7 +97,8 @@ export function formatBlockingReason(reason: Reason, status: Status, wanted: Run
   if (jobs.length > 0)
     return [`${cannot}: ${shown?.heading}`, ...formatJobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [formatServerMessage(message)];
-  // Suggest `follow` only for a run in progress: another instance may be updating, or no run exists yet.
+  // Suggest `follow` only if this instance has a run in progress. The update may be one of another instance, or may
+  // have no run yet.
   if (code === 'update-running' && run !== null && run.outcome === null)
     return [
       `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${formatRunStart(run, t)}.`,
@@ -112,7 +113,7 @@ export function formatBlockingReason(reason: Reason, status: Status, wanted: Run
   ];
 }
 
-/** Truncates only titles, so that the kind and age of each job remain visible. */
+/** Formats one line per job. Only the title is truncated, so that the kind and the age remain visible. */
 export function formatJobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
   const rows = jobs.map((job) => presentJob(job, createClientTextsAndFormats(now)));
   const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(measureTextWidth));

@@ -53,7 +53,7 @@ export const fitTextToColumns = (text: string, columns: number): string => {
   return kept + ' '.repeat(Math.max(0, columns - measureTextWidth(kept)));
 };
 
-/** Breaks lines only between words. A word longer than a line gets its own line. */
+/** Breaks lines only between words. A word that is longer than a line gets its own line. */
 export function wrapText(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';

@@ -24,12 +24,12 @@ interface ClientFile {
   /** Program that runs the file: Node for a script; null for an executable. */
   runtime: string | null;
   owner: FilePermissions;
-  /** Changes if another process replaces or edits the file. */
+  /** Identity of the file. It changes if another process replaces or edits the file. */
   identity: string;
 }
 
 /**
- * Finds the client's file. Changes nothing.
+ * Finds the client's file and checks that it may be replaced. Changes nothing.
  * @throws CommandFailedError with outcome `refused` if npm installed the client, or if this user may not replace the
  * file
  */
@@ -56,7 +56,9 @@ export async function requireReplaceableClientFile(): Promise<ClientFile> {
   };
 }
 
-/** Returns null if the file is not in an npm package. */
+/**
+ * Returns the npm command that updates the package with this file. Returns null if the file is not in an npm package.
+ */
 export function findNpmUpdateCommand(path: string): string | null {
   const [, around = '', npmPackage] =
     /^(.*?)\/node_modules\/(?:.*\/node_modules\/)?((?:@[^/]+\/)?[^/]+)\//.exec(path) ?? [];
@@ -80,8 +82,8 @@ async function requireWritableFile(path: string, { uid }: FilePermissions): Prom
 }
 
 /**
- * Runs the new file with `--version` to check that the file works on this machine. Then moves the new file over the old
- * file, in one atomic rename.
+ * Runs the new file with `--version` to check that it works on this machine. Then replaces the client's file with one
+ * atomic rename, so that the file is never incomplete.
  * @throws CommandFailedError with outcome `failed`, or the abort reason of the signal
  */
 export async function replaceClientFile(
@@ -109,7 +111,7 @@ export async function replaceClientFile(
   } finally {
     await diskFileSystem.remove(temporary).catch(() => {});
   }
-  // Ignore errors: after a power failure, the old and complete file may return at worst.
+  // Ignore errors: without the sync, a power failure can at worst restore the old file, which is complete.
   await diskFileSystem.sync(directory).catch(() => {});
 }
 

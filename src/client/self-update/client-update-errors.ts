@@ -5,14 +5,14 @@ import { CommandFailedError } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
 /**
- * Error for a refused update of the client.
+ * Creates the error for an update of the client that is not allowed.
  * @param next - recommended action
  */
 export const createUpdateRefusedError = (message: string, next: string): CommandFailedError =>
   new CommandFailedError(exitCodes.refused, `${message}\nNext: ${next}`);
 
 /**
- * Error for an update of the client that failed without a change.
+ * Creates the error for an update of the client that failed before the file was changed.
  * @param next - recommended action
  */
 export const createUpdateFailedError = (message: string, next: string): CommandFailedError =>

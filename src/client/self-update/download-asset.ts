@@ -34,7 +34,7 @@ export interface AssetDownloadOptions {
 }
 
 /**
- * If the feed uses https, the asset must use https.
+ * Downloads an asset of a release. If the feed uses https, the asset must use https too.
  * @throws CommandFailedError with outcome `failed`, or the abort reason of the signal
  */
 export async function downloadAsset({

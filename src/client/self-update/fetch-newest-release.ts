@@ -22,7 +22,7 @@ const fileName = 'release.json';
 const bundleName = `${fileName}.sigstore.json`;
 
 /**
- * The error does not quote the address, because an address may contain a token.
+ * Returns the address of the feed. The error message does not quote this address, because it may contain a token.
  * @throws CommandUsageError if the address is missing or not a web address
  */
 export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
@@ -64,7 +64,7 @@ export function requireAsset({ version, assets = [] }: Release, name: string): R
 }
 
 /**
- * Returns a checksum from the release's SHA256SUMS, in lower-case hex.
+ * Reads a file's checksum, in lower-case hex, from the SHA256SUMS of the release.
  * @throws CommandFailedError with outcome `failed`, or the abort reason of the signal
  */
 export async function fetchChecksum(
@@ -86,7 +86,7 @@ export async function fetchChecksum(
 }
 
 /**
- * Verifies the signature of `release.json`, and returns the file's checksum from it.
+ * Verifies the signature of `release.json`, and then reads a file's checksum from `release.json`.
  * @throws CommandFailedError with outcome `refused` if the signature is invalid, or `failed` for other errors; or the
  * abort reason of the signal
  */
@@ -124,7 +124,7 @@ export async function fetchVerifiedChecksum(
 /** Finds all distinct checksums of a file in the text of SHA256SUMS. Returns them in lower-case hex. */
 export function parseFileChecksums(name: string, text: string): string[] {
   const lines = text.split(/\r?\n/).flatMap((line) => {
-    // In sha256sum's format, a star before the file name means binary mode.
+    // In sha256sum's format, a star before the file name means that the file was read in binary mode.
     const [, sum = '', file = ''] = /^([0-9a-fA-F]{64}) [ *](?:\.\/)?(.+)$/.exec(line) ?? [];
     return file === name ? [sum.toLowerCase()] : [];
   });

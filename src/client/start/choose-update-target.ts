@@ -10,12 +10,13 @@ import { escapeResponseTexts } from '../output/text.ts';
 
 /** Output and exit code of a command that has not started a run. */
 export interface NotStartedResult extends ClientCommandResult {
-  /** Problem document that `--json` prints; null if there is none. */
+  /** Problem document that `--json` prints; null if no problem document exists. */
   problem: Problem | null;
 }
 
 /**
- * By default, the available version. The request names this version: a release published meanwhile is not installed.
+ * Determines the target of an update, by default the available version. The start request names this version, so that
+ * no newer release is installed instead.
  */
 export function chooseUpdateTarget(
   status: Status,
@@ -25,9 +26,11 @@ export function chooseUpdateTarget(
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
   if (reason !== null && !isPassed && code !== 'up-to-date') return createNotStartedResult(reason, status);
-  // After these outcomes, even the running version may be requested again. The updater then verifies the containers.
+  // After these outcomes, the user may request the release of the failed run again, even if it is the running version.
+  // The updater then verifies the containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
-  // A newer version may be running, for example after a manual repair. A downgrade is not possible.
+  // Do not request this release again if a newer version is running, for example after a manual repair. A downgrade is
+  // not possible.
   const isAgain = isInTrouble && run.to !== null && !isNewerVersion(status.version, run.to);
   const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);
@@ -50,7 +53,7 @@ export const createNotStartedResult = (
   exitCode: 3,
 });
 
-/** Uses `detail` if the problem document has no reason, because older servers and proxies send none. */
+/** Uses `detail` if the problem document has no reason, because older servers and proxies send no reason. */
 export const problemReasonOf = ({ reason, detail }: Problem): Reason =>
   reason ?? { code: 'rollback-refused', message: detail };
 

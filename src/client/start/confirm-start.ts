@@ -9,7 +9,7 @@ import { formatJobLines } from '../output/status-lines.ts';
 import { formatCountedNoun, formatServerMessage, joinLines } from '../output/text.ts';
 
 /**
- * Prompts if jobs will be stopped or a major version will be installed.
+ * Prompts for confirmation if jobs will be stopped or a major version will be installed.
  * @throws CommandUsageError if a prompt is necessary, but there is no terminal and no `--yes`
  */
 export async function confirmStart(
@@ -51,13 +51,13 @@ function isMajor({ version, next }: Status, to: string, from = version): boolean
   return channelOf(from) !== null && channelOf(to) !== null && isMajorVersionChange(from, to);
 }
 
-/** Any input other than `y` or `yes` means no. */
+/** Any input other than `y` or `yes` counts as the answer "no". */
 export async function promptYesNo(question: string, context: CommandContext): Promise<boolean> {
   if (!context.canPrompt) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
   return /^\s*y(?:es)?\s*$/i.test(await promptForInput(`${question} [y/N] `, context));
 }
 
-/** Resolves with an empty string at the end of the input. A typed secret is hidden. */
+/** Resolves with an empty string at the end of the input. A secret is not shown while the user types it. */
 export async function promptForInput(
   question: string,
   context: CommandContext,

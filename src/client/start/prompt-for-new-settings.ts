@@ -4,7 +4,8 @@ import { type CommandContext, CommandUsageError } from '../command-line/client-c
 import { promptForInput } from './confirm-start.ts';
 
 /**
- * On a terminal, prompts for missing settings and for values that `--set` omits.
+ * Resolves with the values of new settings. On a terminal, prompts for missing settings and for values that `--set`
+ * omits.
  * @throws CommandUsageError if `--set` omits a value and there is no terminal
  */
 export async function promptForNewSettings(

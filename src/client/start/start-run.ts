@@ -70,7 +70,7 @@ export function printNotStartedResult(
 }
 
 interface WantedRun {
-  /** Id of the last run before the start request; null if there is none. */
+  /** Id of the last run before the start request; null if there was no earlier run. */
   previousRunId: string | null;
   sendStartRequest(): Promise<RequestResult<ToldRun>>;
   /** Creates the result to print if the server refuses the request. */
@@ -90,7 +90,7 @@ export async function startAndFollowRun(session: StartSession, wanted: WantedRun
 }
 
 /**
- * Never sends the request twice: after a lost response, waits for a new run.
+ * Sends the start request only once. If the response is lost, waits for a new run instead of repeating the request.
  * @throws CommandFailedError if no run was started, or if it is unknown whether one was
  */
 async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | NotStartedResult> {
@@ -99,7 +99,8 @@ async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldR
   if (answer.kind === 'ok') return answer.value;
   if (signal.aborted) throw createUnknownStartError(interruptedExitCode, kind);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
-    // After one of these statuses, a later request may succeed. Otherwise, the request is invalid.
+    // After a response with one of these statuses, a later request may succeed. Any other status means that the request
+    // itself is invalid.
     if (![409, 429, 503].includes(answer.problem.status))
       throw createRequestFailedError(answer, session, answer.problem);
     return wanted.createRefusalResult(answer.problem);

@@ -24,7 +24,8 @@ interface Wait<T> {
 }
 
 /**
- * Calls `observe` and `evaluate` until `evaluate` returns a result. A deadline only sets `isLate` for `evaluate`.
+ * Calls `observe`, then `evaluate` with the observed value, until `evaluate` returns a result. A deadline does not end
+ * the wait; it only sets `isLate` for `evaluate`.
  * @param evaluate - returns undefined to continue
  * @throws the signal's reason
  */

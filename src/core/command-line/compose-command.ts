@@ -48,7 +48,7 @@ const defaultName = (directory: string): string =>
 export const formatUpCommand = (project: ProjectStartOptions, services: readonly string[] = []): string =>
   [formatComposeCommand(project), 'up -d', ...services].join(' ');
 
-/** Omits `-f` for files that compose finds without flags: the default file and its override. */
+/** Omits `-f` for the default compose file and its override file, because compose finds both without flags. */
 export function listProjectFlags({
   directory,
   files,

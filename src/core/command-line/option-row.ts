@@ -20,7 +20,7 @@ export interface OptionRow {
 
 export type OptionTable<Row extends OptionRow = OptionRow> = Readonly<Record<string, Row>>;
 
-/** Messages about mistakes in arguments: fragments in the updater's log, whole sentences in the client. */
+/** Messages about mistakes in arguments. They are fragments in the updater's log and whole sentences in the client. */
 export interface ArgumentMessages {
   unknown(option: string, name: string): string;
   noValue(option: string, placeholder: string): string;
@@ -83,7 +83,7 @@ export function parseArguments(
 
 const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
 
-/** Returns the end of a sentence, such as `must be a or b`; null for a valid value. */
+/** Returns the end of a sentence, such as `must be a or b`. Returns null if the value is valid. */
 export function describeInvalidValue(row: Omit<OptionRow, 'help'>, value: string): string | null {
   const { choices, isSecret } = row;
   const form = row.form ?? (row.value === undefined ? switchForm : null);

@@ -6,7 +6,7 @@ interface Terminal {
   signal: AbortSignal;
 }
 
-/** Returns an empty string if the input ends or the signal is aborted. Hides a typed secret. */
+/** Returns an empty string if the input ends or the signal is aborted. A secret is not shown while it is typed. */
 export async function promptForLine(
   question: string,
   { stdin: input, stderr, signal }: Terminal,

@@ -7,7 +7,7 @@ import { parseYamlDocuments, type YamlDocument } from './yaml-document.ts';
 export interface ScalarText {
   text: string;
   line: number;
-  /** Offset in the file; negative if the file contains the text only escaped or folded. */
+  /** Offset of the text in the file. The offset is negative if the file contains the text only escaped or folded. */
   start: number;
 }
 
@@ -39,9 +39,9 @@ export interface FileReference {
 export interface IncludeEntry {
   /** Main file, followed by the files that override it. */
   paths: FileReference[];
-  /** Path of the project directory, as written; null for the directory of the main file. */
+  /** Path of the project directory, as written. Null means the directory of the main file. */
   projectDirectory: string | null;
-  /** Env files as written; null for the `.env` file in the project directory. */
+  /** Env files, as written. Null means the `.env` file in the project directory. */
   envFiles: FileReference[] | null;
 }
 
@@ -56,7 +56,7 @@ export interface ComposeFile {
 }
 
 const read = new WeakMap<TextFile, ComposeFile>();
-/** Last parsed version of each file, keyed by path. Reused for an unchanged text, because parsing is slow. */
+/** Last parsed version of each file, keyed by path. It is reused if the text is unchanged, because parsing is slow. */
 const latest = new Map<string, ComposeFile>();
 
 /**
@@ -153,7 +153,9 @@ function parseIncludeEntries(yaml: YamlDocument, file: TextFile): IncludeEntry[]
   });
 }
 
-/** Parses one or more entries. An entry is a path, or a mapping with one or more paths in `path`. */
+/**
+ * Parses an entry or a list of entries. An entry is a path, or a mapping whose `path` is one path or a list of paths.
+ */
 export function parseFileReferences(yaml: YamlDocument, node: Node | null, file: TextFile): FileReference[] {
   return (isSeq(node) ? node.items : [node]).flatMap((item) => {
     const entry = yaml.resolveAlias(item);
@@ -172,7 +174,7 @@ function parseScalarText(node: Scalar, file: TextFile): ScalarText | null {
   const written = file.text.slice(from, to);
   const quoted = node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE';
   const isBlock = node.type === 'BLOCK_FOLDED' || node.type === 'BLOCK_LITERAL';
-  // Search from the end, because a comment in the block header may contain the same text.
+  // Search from the end, because a comment in the block header may contain the same text as the value.
   const inside = isBlock ? written.lastIndexOf(value) : quoted ? 1 : 0;
   const exact = inside >= 0 && written.startsWith(value, inside);
   const whole = isBlock || written.length === value.length + (quoted ? 2 : 0);

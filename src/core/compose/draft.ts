@@ -26,7 +26,7 @@ export interface ProjectDraft {
 
 export const createDraft = (files: ProjectFiles): ProjectDraft => ({ files, changes: [] });
 
-/** Applies the edits to the draft. A file that the draft lacks is added to the env files. */
+/** Applies the edits to the draft. A file that is not in the draft yet is added to the env files of the draft. */
 export function applyEditsToDraft(draft: ProjectDraft, edits: readonly TextEdit[]): ProjectDraft {
   return [...Map.groupBy(edits, ({ file }) => file)].reduce((before, [path, own]) => {
     const text = applyTextEdits(findProjectFile(before.files, path)?.text ?? '', own);
@@ -35,7 +35,7 @@ export function applyEditsToDraft(draft: ProjectDraft, edits: readonly TextEdit[
   }, draft);
 }
 
-/** Replaces a file in the draft. A file that the draft lacks is added to `list`. */
+/** Replaces a file in the draft. A file that is not in the draft yet is added to `list`. */
 export function setDraftFileText(
   draft: ProjectDraft,
   file: TextFile,

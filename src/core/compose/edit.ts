@@ -30,7 +30,7 @@ export function createTextEdit(
 }
 
 /**
- * Applies edits to a text. Insertions at the same offset keep their order.
+ * Applies edits to a text. Several insertions at the same offset keep their order.
  * @throws UpdateError file-changed if the text has changed since the edits were planned
  */
 export function applyTextEdits(text: string, edits: readonly TextEdit[]): string {

@@ -90,8 +90,8 @@ export function parseEnvAssignments(file: TextFile): EnvAssignment[] {
 }
 
 /**
- * Creates an edit of a variable's last assignment, which may be empty. If nothing assigns the variable, the edit
- * appends to the last env file.
+ * Creates an edit that changes the last assignment of a variable, even if the assigned value is empty. If nothing
+ * assigns the variable, the edit appends an assignment to the last env file.
  * @param value - any single line of text, which is quoted if necessary
  */
 export function createVariableEdit(

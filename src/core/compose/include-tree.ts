@@ -11,7 +11,8 @@ import { displayPathOf, type ProjectFiles, projectDirectoryOf } from './project-
 import { createSourceMappedText } from './source-map.ts';
 import { createVariableLookup } from './variables.ts';
 
-// Maximum number of files. Stops mutual includes whose base directory changes each time.
+// Maximum number of files. Without it, two files that include each other with changing base directories would cause an
+// endless loop.
 const mostLayers = 1000;
 
 /** A compose file, with the base directory of its relative paths and the values of its variables. */
@@ -36,7 +37,9 @@ export interface ReferencedFile {
   isOptional: boolean;
 }
 
-/** Returns the `-f` files. Relative paths in all of them start at the project directory (compose-go, loader.go). */
+/**
+ * Returns the files passed with `-f`. Their relative paths all start at the project directory (compose-go, loader.go).
+ */
 export function listRootSources(files: ProjectFiles): ComposeSource[] {
   const given = new Map(Object.entries(files.given ?? {}));
   const variables = createVariableLookup(files.envFiles, (variable) => {
@@ -53,7 +56,10 @@ export function listRootSources(files: ProjectFiles): ComposeSource[] {
   }));
 }
 
-/** Returns an `include` entry's files in ascending precedence, with an error for each missing file. */
+/**
+ * Returns the files of an `include` entry in ascending order of precedence. An error takes the place of each missing
+ * file.
+ */
 export function resolveIncludedSources(
   files: ProjectFiles,
   layer: ComposeSource,
@@ -69,7 +75,10 @@ export function resolveIncludedSources(
   });
 }
 
-/** Returns the base directory and the additional env files of included files (compose-go, include.go). */
+/**
+ * Returns the base directory of relative paths in included files, and their additional env files (compose-go,
+ * include.go).
+ */
 function resolveIncludeScope(
   layer: ComposeSource,
   include: IncludeEntry,
@@ -155,7 +164,9 @@ export const formatLineLocation = ({ name }: ComposeSource, line: number): strin
 
 /** The `-f` files, and all files to which they refer, directly or through other files. */
 interface IncludeTree {
-  /** Compose files, starting with the `-f` files. A file is listed once for each base directory. */
+  /**
+   * Compose files, starting with the `-f` files. A file with several base directories is listed once for each of them.
+   */
   sources: ComposeSource[];
   /** Compose files to which `include` and `extends` refer, each once, including missing files. */
   composeFiles: ReferencedFile[];
@@ -173,7 +184,7 @@ export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
   const layers: ComposeSource[] = [];
   const queue = listRootSources(files);
   for (let layer = queue.shift(); layer; layer = queue.shift()) {
-    // A file that is included with several base directories is listed for each.
+    // A file that is included with several base directories is listed once for each of them.
     const location = `${layer.file.file.path}\n${layer.base}`;
     if (seen.has(location)) continue;
     seen.add(location);
@@ -203,8 +214,8 @@ export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
 }
 
 /**
- * Returns the services whose own or extended `env_file` lists one of the files. Compose must have accepted the project,
- * because circular `extends` would recurse endlessly.
+ * Returns the services whose `env_file` lists one of the files, directly or through `extends`. Compose must already
+ * have accepted the project, because a circular `extends` would cause endless recursion.
  */
 export function findServicesByEnvFile(files: ProjectFiles, paths: readonly string[]): string[] {
   const reads = (layer: ComposeSource, name: string): boolean => {

@@ -9,12 +9,13 @@ interface Interpolation extends SourceMappedText {
   unset: string[];
 }
 
-// Compose matches names case-insensitively. In Unicode, `ſ` then equals `s`, and the Kelvin sign equals `k`.
+// Compose matches names case-insensitively. In Unicode, the long s (`ſ`) then equals `s`, and the Kelvin sign equals
+// `k`.
 const name = /[_a-zA-Z\u017f\u212a][_a-zA-Z0-9\u017f\u212a]*/y;
 const operator = /:?[-+?]/y;
 const deepest = 100;
-// Maximum length of a resolved text. Otherwise, variables that each contain the previous one twice would exhaust the
-// memory.
+// Maximum length of a resolved text. Without it, variables that each contain the previous variable twice would exhaust
+// the memory.
 const longest = 100_000;
 
 /**
@@ -67,7 +68,8 @@ export function interpolate(
     const value = lookup(variable);
     const has = isGiven(found, value?.text);
     const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
-    // Unused defaults are not evaluated, as in compose 5.0.2 and later. Older versions reject invalid defaults.
+    // An unused default is not evaluated, as in compose 5.0.2 and later. Older versions reject a file with an invalid
+    // default.
     if (isTaken) expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (sign.endsWith('?') && !has) {
       const reason = mayQuote ? source.slice(rest, close) : '';
@@ -108,13 +110,14 @@ interface Substitution {
   name: string;
   /** Operator: `-`, `:-`, `?`, `:?`, `+` or `:+`; empty for `$V` and `${V}`. */
   sign: string;
-  /** Offsets: the `$`, the text after the operator, the closing brace, and the end of the reference. */
+  /** Offsets of the `$`, of the text after the operator, of the closing brace, and of the end of the reference. */
   start: number;
   rest: number;
   close: number;
   end: number;
   /**
-   * Whether compose accepts the reference. An invalid `${V!}` ends after the name, an unclosed `${V:-` with the line.
+   * Whether compose accepts the reference. If not, `end` is after the name in `${V!}`, and at the end of the line for
+   * an unclosed `${V:-`.
    */
   isValid: boolean;
 }
@@ -153,7 +156,10 @@ function matchAt(form: RegExp, source: string, at: number, end: number): string 
   return form.exec(source)?.[0].slice(0, end - at) ?? '';
 }
 
-/** Returns the offset of a reference's closing brace, or -1. Like compose, searches only the current line. */
+/**
+ * Returns the offset of the brace that closes a reference, or -1 if there is none. Like compose, searches only to the
+ * end of the line.
+ */
 function closingBrace(source: string, open: number, end: number): number {
   let depth = 0;
   let last = -1;
@@ -171,11 +177,13 @@ function closingBrace(source: string, open: number, end: number): number {
       if (depth === 0) return i;
     }
   }
-  // If some braces are not closed, use the last closing brace on the line.
+  // If some braces are not closed, return the last closing brace on the line.
   return last;
 }
 
-/** Returns unset required variables (`${V:?}`), even in unused defaults and after an invalid reference. */
+/**
+ * Returns required variables (`${V:?}`) that are not set, even those in unused defaults and after an invalid reference.
+ */
 export function findUnsetRequiredVariables(text: string, setTo: (name: string) => string | null): string[] {
   const missing: string[] = [];
   within(0, text.length, 0);

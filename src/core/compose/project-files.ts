@@ -14,7 +14,7 @@ export const defaultComposeFileNames = [
 export interface ProjectFiles {
   /** Compose files in the order of `-f`. */
   composeFiles: readonly TextFile[];
-  /** Env files in compose's order: the last file that sets a variable takes precedence. */
+  /** Env files in the order in which compose reads them. The last file that sets a variable takes precedence. */
   envFiles: readonly TextFile[];
   /** Path of the env file to which new variables are added. The file may not exist yet. */
   newEnvFile: string;
@@ -35,7 +35,10 @@ export type ProjectFileListKey = (typeof lists)[number];
 export const projectDirectoryOf = (files: ProjectFiles): string =>
   files.directory ?? dirname(files.composeFiles[0]?.path ?? files.newEnvFile);
 
-/** Returns the path for messages: relative if inside the project directory, otherwise only the file name. */
+/**
+ * Returns the path to show in messages. The path is relative to the project directory. For a file outside this
+ * directory, it is only the file name.
+ */
 export function displayPathOf(files: ProjectFiles, path: string): string {
   const directory = projectDirectoryOf(files);
   return path.startsWith(`${directory}/`) ? relative(directory, path) : basename(path);
@@ -56,7 +59,7 @@ export const listEnvFiles = (files: ProjectFiles): TextFile[] => [
 export const findProjectFile = (files: ProjectFiles, path: string): TextFile | undefined =>
   listProjectFiles(files).find((file) => file.path === path);
 
-/** Replaces the project file with the same path. If there is none, adds the file to `list`. */
+/** Replaces the project file that has the same path. If there is no such file, adds the file to `list`. */
 export function setProjectFile(
   files: ProjectFiles,
   file: TextFile,
@@ -69,7 +72,7 @@ export function setProjectFile(
 
 const counters = new WeakMap<TextFile, LineCounter>();
 
-/** Returns a line number, starting at 1. Line offsets are cached, because large files are queried often. */
+/** Returns a line number, starting at 1. The offsets of all lines are cached, because large files are queried often. */
 export function lineNumberOf(file: TextFile, offset: number): number {
   let counter = counters.get(file);
   if (!counter) {

@@ -2,7 +2,10 @@
 export interface CharacterOrigin {
   /** Path of the file. */
   source: string;
-  /** Offset in the file's text; negative if the file lacks the character, for example because of an escape. */
+  /**
+   * Offset in the text of the file. The offset is negative if the file does not contain the character itself, but an
+   * escape.
+   */
   offset: number;
   /** Number of characters in the file: 1, or 2 for an escape such as `$$`. */
   length: number;

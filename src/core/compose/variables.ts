@@ -17,7 +17,8 @@ interface EnvFile {
 }
 
 /**
- * Creates a function that resolves variables. As in compose, the last assignment in the last file takes precedence.
+ * Creates a function that resolves variables as compose does: the last assignment in the last env file takes
+ * precedence.
  * @param outer - variables that take precedence over all env files
  */
 export function createVariableLookup(
@@ -29,8 +30,8 @@ export function createVariableLookup(
 }
 
 /**
- * Returns each value as written, with decoded escapes and, if possible, with resolved variables. Includes overridden
- * values.
+ * Returns each value as written, with escapes decoded and, if possible, with variables resolved. Values that a later
+ * assignment overrides are included.
  * @throws UpdateError compose-invalid
  */
 export function listEnvFileValues(envFiles: readonly TextFile[]): { key: string; value: string }[] {
@@ -82,7 +83,8 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
     }
     depth += 1;
     try {
-      // `$V` means the previous assignment of V, as in compose 2.40.3. Compose 2.26.1 prefers a preceding file.
+      // `$V` refers to the previous assignment of V, as in compose 2.40.3. Compose 2.26.1 prefers an assignment in a
+      // preceding file.
       const value = resolve(env.file, assignment, (other) => before(other, index, at));
       known.set(assignment, value);
       return value;

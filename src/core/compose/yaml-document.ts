@@ -22,7 +22,7 @@ import { formatOffsetLocation } from './project-files.ts';
 const largest = 5 * 1024 * 1024;
 const deepest = 400;
 
-// A lone carriage return ends a line in YAML. A line feed in its place keeps all offsets.
+// A lone carriage return ends a line in YAML. It is replaced with a line feed, which keeps all offsets.
 const loneReturn = /\r(?!\n)/g;
 
 type Fail = (offset: number, message: string) => never;
@@ -45,7 +45,7 @@ export function parseYamlDocuments(file: TextFile): YamlDocument[] {
 }
 
 /**
- * Returns all string values, but no keys. A value with several aliases is returned once.
+ * Returns all values that are strings, but no keys. A value with several aliases is returned once.
  * @throws UpdateError compose-invalid with file and line
  */
 export function parseYamlStringValues(file: TextFile): string[] {
@@ -103,7 +103,7 @@ function createYamlDocument(document: Document.Parsed<ParsedNode>, fail: Fail): 
     const map = follow(start);
     if (!isMap(map)) return;
     if (above.has(map)) fail(map.range?.[0] ?? 0, 'an alias contains itself');
-    // Skip a mapping that was already visited. Alias bombs rely on repeated visits.
+    // Skip a mapping that was already visited, because alias bombs rely on repeated visits to the same node.
     if (seen.has(map)) return;
     seen.add(map);
     yield map;
@@ -115,7 +115,9 @@ function createYamlDocument(document: Document.Parsed<ParsedNode>, fail: Fail): 
     }
   }
 
-  /** Returns the mapping's own entries. Cached, because a large file is queried for each service. */
+  /**
+   * Returns the mapping's own entries. The result is cached, because a large file is queried for each of its services.
+   */
   function entriesOf(map: YAMLMap): Map<string, unknown> {
     const known = entries.get(map);
     if (known) return known;

@@ -5,7 +5,7 @@ interface AdviceFields {
   command?: string;
   /** Compose command with all flags that are needed to find the project. */
   compose?: string;
-  /** Compose command that applies the current files. Names services only if others must not be recreated. */
+  /** Compose command that applies the current files. It names services only if the others must not be recreated. */
   up?: string;
   product?: Product;
 }

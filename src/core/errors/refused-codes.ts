@@ -11,8 +11,8 @@ export interface ErrorExplanation {
   /** Why the updater stops; undefined if `meaning` makes it obvious. */
   why?: string;
   /**
-   * Default advice for the operator, with the fields of `formatAdvice`. An error with details, such as a path, has its
-   * own advice.
+   * Default advice for the operator, with the fields of `formatAdvice`. An error that has details, such as a path, has
+   * its own advice.
    */
   advice: string;
 }

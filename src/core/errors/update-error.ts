@@ -162,14 +162,14 @@ export function explanationOf(code: ErrorCode, product: Product): ErrorExplanati
   return { ...row, advice: formatAdvice(row.advice, { product }) };
 }
 
-/** The only class for problems that stop a run and that a person can fix. */
+/** Stops a run because of a problem that a person can fix. No other class is used for such problems. */
 export class UpdateError extends Error {
   override readonly name = 'UpdateError';
   readonly code: ErrorCode;
   readonly outcome: FailureOutcome;
   /** One or two sentences in which the fields of `formatAdvice` have not been replaced yet. */
   readonly advice: string;
-  /** Explanatory output of compose, the engine or a container, logged before the outcome. */
+  /** Output of compose, the engine or a container that explains the error. It is logged before the outcome. */
   readonly detail: readonly string[];
   /** Release that must be installed first, such as `v1.5.0`; null if there is none. */
   readonly requiredRelease: string | null;
@@ -192,14 +192,14 @@ export class UpdateError extends Error {
     this.fields = options.fields ?? {};
   }
 
-  /** Returns an error with another code and its default advice. The original error becomes the cause. */
+  /** Returns an error with another code and the default advice of that code. The original error becomes its cause. */
   withCode(code: ErrorCode): UpdateError {
     return new UpdateError(code, this.message, { detail: this.detail, cause: this });
   }
 }
 
 /**
- * Returns an UpdateError with one of the codes; without codes, any UpdateError.
+ * Returns the error if it is an UpdateError with one of the codes. If no codes are given, any code is accepted.
  * @throws any other error unchanged
  */
 export function requireUpdateError(error: unknown, ...codes: readonly ErrorCode[]): UpdateError {

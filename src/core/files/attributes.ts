@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import { stateDirectoryName } from '../names/state-directory-name.ts';
 
 /**
- * Extended attributes, keyed by name. Values are in `getfattr` format: `0s` and base64. Names of access control lists
- * begin with `system.`.
+ * Extended attributes of a file, keyed by name. Values have the format of `getfattr`: `0s` followed by base64. The
+ * names of access control lists begin with `system.`.
  */
 export type ExtendedAttributes = Readonly<Record<string, string>>;
 
@@ -17,13 +17,19 @@ const posixAcl = 'system.posix_acl_access';
 
 const isAccessList = (name: string): boolean => name.startsWith('system.');
 
-/** The kernel's type numbers for SMB. Servers set permissions on new files, but do not report them. */
+/**
+ * The type numbers that the kernel uses for SMB. SMB servers set their own permissions on new files, but do not report
+ * them.
+ */
 const smb = [0x517b, 0xff534d42, 0xfe534d42];
 export const isOnSmb = async (path: string): Promise<boolean> => smb.includes((await statfs(path)).type);
 
 const [fat, fuse] = [[0x4d44, 0x2011bab0], 0x65735546];
 
-/** Checks for FAT, exFAT and similar FUSE file systems, which give every file the mount's mode. */
+/**
+ * Checks whether a directory is on FAT, exFAT or a similar FUSE file system. These give every file the mode of the
+ * mount.
+ */
 export async function hasNoFileModes(directory: string): Promise<boolean> {
   const { type } = await statfs(directory);
   if (type !== fuse) return fat.includes(type);
@@ -34,13 +40,13 @@ export async function hasNoFileModes(directory: string): Promise<boolean> {
   return (mode & 0o077) !== 0;
 }
 
-/** A new file cannot get the old permissions, or would keep an inherited access control list. */
+/** A new file cannot get the permissions of the old file, or would keep an inherited access control list. */
 export class PermissionsLostError extends Error {}
 
 const call = promisify(execFile);
 const run = async (program: string, args: readonly string[]): Promise<string> => {
   const env = { PATH: process.env.PATH, LC_ALL: 'C' };
-  // 16 MiB is ample: most file systems allow little more than 64 KiB of attributes per file.
+  // A limit of 16 MiB is ample, because most file systems allow little more than 64 KiB of attributes per file.
   const { stdout } = await call(program, args, { env, timeout: 10_000, maxBuffer: 16 << 20 });
   return stdout;
 };
@@ -50,8 +56,8 @@ const stderrOf = (error: unknown): string =>
   error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
 
 /**
- * Reads attributes with `getfattr` (package attr), because Node cannot. Null if neither `getfattr` nor GNU `ls` is
- * available.
+ * Reads attributes with `getfattr` (package attr), because Node cannot. Returns null if neither `getfattr` nor GNU `ls`
+ * is available.
  * @throws PermissionsLostError if the attributes cannot be read
  */
 export async function readExtendedAttributes(path: string): Promise<ExtendedAttributes | null> {
@@ -61,7 +67,7 @@ export async function readExtendedAttributes(path: string): Promise<ExtendedAttr
     );
   } catch (error) {
     if (isMissing(error)) return detectAclWithLs(path);
-    // If the file system does not support attributes, there are none to lose.
+    // If the file system does not support attributes, the file has no attributes to lose.
     if (stderrOf(error).endsWith(': Operation not supported')) return {};
     throw new PermissionsLostError(
       `its attributes cannot be read: ${stderrOf(error) || (error as Error).message}`,
@@ -87,8 +93,8 @@ const unquote = (name: string): string =>
   ).toString();
 
 /**
- * Detects an access control list by the `+` in `-rw-r-----+`. Null without GNU `ls`, because others may not print the
- * `+`.
+ * Detects an access control list by the `+` that GNU `ls` prints in `-rw-r-----+`. Returns null for any other `ls`,
+ * because it may not print the `+`.
  */
 async function detectAclWithLs(path: string): Promise<ExtendedAttributes | null> {
   try {
@@ -102,8 +108,8 @@ async function detectAclWithLs(path: string): Promise<ExtendedAttributes | null>
 }
 
 /**
- * Sets a new file's attributes, removes an inherited access control list, and returns lost attributes. Must be called
- * before the final mode is set, because a list changes the mode.
+ * Sets the attributes of a new file, removes an inherited access control list, and returns the names of lost
+ * attributes. Must be called before the final mode is set, because setting a list changes the mode.
  * @throws PermissionsLostError if an access control list is lost
  */
 export async function applyExtendedAttributes(path: string, wanted: ExtendedAttributes): Promise<string[]> {
@@ -148,7 +154,7 @@ function listLostAttributes(
   return differing.filter((name) => Object.hasOwn(wanted, name));
 }
 
-/** Returns why the access control lists cannot be set; null if no reason is known in advance. */
+/** Returns why these access control lists cannot be set. Returns null if no reason is known in advance. */
 export function findAclLossReason(attributes: ExtendedAttributes): string | null {
   const list = Object.keys(attributes).find((name) => attributes[name] === unreadableAclPlaceholder);
   if (list !== undefined)
@@ -162,7 +168,7 @@ export function findAclLossReason(attributes: ExtendedAttributes): string | null
 /** Checks whether an access control list names unmapped users or groups. */
 function hasUnmappedIds(value: string): boolean {
   const bytes = Buffer.from(value.replace(/^0s/, ''), 'base64');
-  // Format in posix_acl_xattr.h: a version of 4 bytes, then entries of 8 bytes: tag, permissions, ID.
+  // The format is defined in posix_acl_xattr.h: a version of 4 bytes, then entries of 8 bytes (tag, permissions, ID).
   for (let at = 4; at + 8 <= bytes.length; at += 8) {
     const isNamed = [0x02, 0x08].includes(bytes.readUInt16LE(at));
     if (isNamed && bytes.readUInt32LE(at + 4) === 0xffff_ffff) return true;

@@ -25,16 +25,20 @@ export interface FilePermissions {
   uid: number;
   gid: number;
   /**
-   * Permission bits, including set-user-ID and similar bits. With an access control list, the group bits are its mask.
+   * Permission bits, including set-user-ID and similar bits. If there is an access control list, the group bits are its
+   * mask.
    */
   mode: number;
-  /** Includes the access control list. Null if no program can read attributes; undefined if not read. */
+  /**
+   * Attributes, including the access control list. Null if no program can read attributes; undefined if they were not
+   * read.
+   */
   attributes?: ExtendedAttributes | null;
 }
 
 /**
- * Disk operations for changes that a crash must not leave incomplete. Methods fail with the errors of their system
- * calls.
+ * Disk operations for changes that a crash must not leave incomplete. Every method may fail with the errors of its
+ * system calls.
  */
 export interface FileSystem {
   /** Returns null if the file does not exist. */
@@ -47,9 +51,9 @@ export interface FileSystem {
   /** Creates a directory and its missing parents. Each new directory gets the owner of its parent. */
   makeDirectory(path: string, mode: number): Promise<void>;
   /**
-   * Creates a file, owned like its directory if `owner` is null. Returns attributes that could not be set. Only the
-   * owner can read the incomplete file. Only `sync` ensures that the content is on the disk. Fails if the file exists;
-   * any other failure may leave an incomplete file.
+   * Creates a file. If `owner` is null, the file gets the owner of its directory. Until the file has its final
+   * permissions, only its owner can read it. The content is on the disk only after `sync`. Returns the names of
+   * attributes that could not be set. Fails if the file exists; any other failure may leave an incomplete file.
    */
   write(
     path: string,
@@ -79,8 +83,8 @@ export const isMissingFileError = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemErrorCodeOf(error) ?? '');
 
 /**
- * Error codes of file systems that cannot sync a directory. Ignored, because such file systems keep renames in order
- * without a sync, or cannot do so.
+ * Error codes of file systems that cannot sync a directory. The errors are ignored, because such a file system keeps
+ * renames in order without a sync, or cannot do so at all.
  */
 const cannotSync = ['EINVAL', 'EBADF', 'ENOTSUP'];
 
@@ -120,11 +124,11 @@ export const diskFileSystem: FileSystem = {
       const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
       if (owner === null) await chownLikeParentDirectory(path);
-      // Set the access control list before the mode, because the mode's group bits are the list's mask. Without the
-      // list, the bits would give access to the group, or to users in the directory's default list.
+      // Set the access control list before the mode, because the group bits of the mode are the mask of the list. Until
+      // the list is set, these bits would give access to the group, or to users in the default list of the directory.
       const lost = owner?.attributes ? await applyExtendedAttributes(path, owner.attributes) : [];
-      // Set the mode after the owner, because changing the owner clears set-user-ID bits. Skip an equal mode, because
-      // `chmod` removes the list on some file systems.
+      // Set the mode after the owner, because changing the owner clears set-user-ID bits. If the mode is already right,
+      // do not set it again, because `chmod` removes the list on some file systems.
       if (((await file.stat()).mode & 0o7777) !== mode) {
         await file.chmod(mode).catch(async (error) => {
           if (!(await isOnSmb(path))) throw error;
@@ -172,7 +176,7 @@ export async function chownLikeParentDirectory(path: string): Promise<void> {
   const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
   if (made.uid === around.uid && made.gid === around.gid) return;
   if (findUnmappedOwner(dirname(path)) !== null) return;
-  // Errors are ignored on SMB, and for an unprivileged user who runs `bump`.
+  // An error is ignored on SMB, and for an unprivileged user who runs `bump`.
   await lchown(path, around.uid, around.gid).catch((error) => {
     if (!cannotGive.includes(systemErrorCodeOf(error) ?? '')) throw error;
   });
@@ -187,7 +191,9 @@ function listPathsDownTo(first: string, path: string): string[] {
   return way;
 }
 
-/** Writes and syncs a file that no other process uses yet. Removes an earlier attempt's file first. */
+/**
+ * Writes and syncs a file that no other process uses yet. A file left behind by an earlier attempt is removed first.
+ */
 export async function writeTemporaryFile(
   fs: FileSystem,
   path: string,

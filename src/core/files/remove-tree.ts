@@ -26,7 +26,8 @@ export async function removeTree(top: string, path: Buffer): Promise<void> {
     renameSync(inFolder(--waiting), inFolder('current'));
     const current = openSync(inFolder('current'), flags);
     const prefix = Buffer.from(`/proc/self/fd/${current}/`);
-    // Read until empty, because some file systems skip entries if others are removed during reading.
+    // Read the directory until it is empty, because some file systems skip entries if others are removed during
+    // reading.
     for (let isEmpty = false; !isEmpty; ) {
       isEmpty = true;
       const directory = openDirectory(prefix);

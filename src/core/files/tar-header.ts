@@ -1,6 +1,6 @@
 export const tarBlockSize = 512;
 
-/** Exclusive size limit of a file: the size field of a tar header has eleven octal digits. */
+/** Exclusive size limit of a file in bytes, because the size field of a tar header has eleven octal digits. */
 export const tarEntrySizeLimitBytes = 8 * 1024 ** 3;
 
 interface EntryDetails {
@@ -12,8 +12,8 @@ interface EntryDetails {
 }
 
 /**
- * Creates a POSIX ustar header, owned by root. With the default details, equal names and sizes give equal bytes, as
- * release archives require.
+ * Creates a tar header in POSIX ustar format, owned by root. With the default details, headers with the same name and
+ * size have the same bytes, as release archives require.
  * @param name - at most 100 bytes; a longer name must be in an extended header
  */
 export function createTarHeader(

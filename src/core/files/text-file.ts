@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { formatSamePathMountAdvice, runAsRootAdvice } from '../errors/advice.ts';
 import { UpdateError } from '../errors/update-error.ts';
 
-/** A file whose text is exactly as on disk, including the byte order mark. Offsets count UTF-16 units. */
+/** A file whose text is exactly as on disk, including the byte order mark. Offsets in the text count UTF-16 units. */
 export interface TextFile {
   path: string;
   text: string;
@@ -12,7 +12,7 @@ export interface TextFile {
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * Reads a compose file or env file. Keeps its byte order mark and line breaks.
+ * Reads a compose file or env file without changing its byte order mark or line breaks.
  * @throws UpdateError compose-invalid if the file is missing, unreadable, over 5 MiB or not UTF-8; outside-mounts if it
  * is a link to a file that is not mounted; not-a-file
  */

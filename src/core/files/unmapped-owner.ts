@@ -1,12 +1,15 @@
 import { lchownSync, lstatSync, readFileSync, type Stats } from 'node:fs';
 
-/** `/proc/self/uid_map` if all IDs are mapped: first ID inside, first ID outside, count. */
+/** Content of `/proc/self/uid_map` if all IDs are mapped: the first ID inside, the first ID outside, and the count. */
 const wholeMap = /^\s*0\s+0\s+4294967295\s*$/;
 
 const systems = { uid: 'owner', gid: 'group' } as const;
 type Kind = keyof typeof systems;
 
-/** Returns whether owner or group is unmapped, as with rootless engines; null if both are mapped. */
+/**
+ * Returns `owner` or `group` if that ID is not mapped into this container, as with rootless engines. Returns null if
+ * both are mapped.
+ */
 export function findUnmappedOwner(
   path: string | Buffer,
   status: Stats = lstatSync(path),
@@ -14,7 +17,7 @@ export function findUnmappedOwner(
   for (const kind of ['uid', 'gid'] as const) {
     // The kernel shows an unmapped ID as `nobody`, which can also be a mapped ID.
     if (status[kind] !== nobody(kind)) continue;
-    // Assume an unmapped owner, because the check below would clear the set-user-ID bits.
+    // Assume that the owner is unmapped, because the check below would clear the set-user-ID bits.
     if (status.isFile() && (status.mode & 0o6000) !== 0) return systems[kind];
     try {
       // Setting the shown ID again fails if the real ID is unmapped.
@@ -28,7 +31,10 @@ export function findUnmappedOwner(
 
 const nobodies = new Map<Kind, number | null>();
 
-/** Returns the kernel's ID for unmapped IDs; null without user namespaces or if all are mapped. */
+/**
+ * Returns the ID that the kernel shows for unmapped IDs. Returns null if all IDs are mapped, or if the kernel has no
+ * user namespaces.
+ */
 function nobody(kind: Kind): number | null {
   let shown = nobodies.get(kind);
   if (shown === undefined) {

@@ -2,8 +2,8 @@ import { type Dir, type Dirent, lstatSync, opendirSync, type Stats } from 'node:
 import { setImmediate as pause } from 'node:timers/promises';
 
 /**
- * Maximum length in bytes of a path relative to the mount. The kernel's limit of 4,096 includes the mount point and
- * rsync's temporary name.
+ * Maximum length in bytes of a path relative to the mount. The limit of the kernel is 4,096 bytes, including the mount
+ * point and the temporary name of rsync.
  */
 const longestPath = 4_000;
 const pauseAfter = 1_000;
@@ -17,8 +17,8 @@ interface WalkEntry {
 }
 
 /**
- * Yields every file and directory once, each directory before its contents. Does not enter other devices, or
- * directories that the caller removes.
+ * Yields every file and directory once, each directory before its contents. Does not enter directories on other
+ * devices, or directories that the caller removes.
  */
 export async function* walkTree(path: string, excluded: readonly string[]): AsyncGenerator<WalkEntry> {
   const skipped = new Set(excluded.map((each) => Buffer.from(`/${each}`).toString('latin1')));
@@ -26,7 +26,7 @@ export async function* walkTree(path: string, excluded: readonly string[]): Asyn
   const own = readIfExists(() => lstatSync(top));
   if (own === null) return;
   yield { name: Buffer.alloc(0), full: top, status: own };
-  // Only open directories are kept in memory, so memory use does not grow with the number of files.
+  // Only the open directories are kept in memory, so memory use does not grow with the number of files.
   const open: { parent: Buffer; directory: Dir }[] = [];
   const enter = (parent: Buffer) => {
     const directory = readIfExists(() => openDirectory(Buffer.concat([top, parent])));
@@ -45,7 +45,7 @@ export async function* walkTree(path: string, excluded: readonly string[]): Asyn
       const full = Buffer.concat([top, name]);
       const isTooLong = name.length - 1 > longestPath;
       const status = isTooLong ? null : readIfExists(() => lstatSync(full));
-      // The file disappeared during the walk.
+      // Skip a file that disappeared during the walk.
       if (!isTooLong && status === null) continue;
       yield { name, full, status };
       if (status?.isDirectory() && status.dev === own.dev) enter(name);
@@ -57,7 +57,7 @@ export async function* walkTree(path: string, excluded: readonly string[]): Asyn
   }
 }
 
-/** Opens a directory whose entry names are bytes, which Node's types do not declare. */
+/** Opens a directory for reading. The names of its entries are bytes, which Node's types do not declare. */
 export const openDirectory = (path: Buffer): Dir => opendirSync(path, { encoding: 'buffer' as never });
 export const nameBytesOf = ({ name }: Dirent): Buffer => name as unknown as Buffer;
 

@@ -24,7 +24,7 @@ export const isWithin = (path: string, directory: string): boolean =>
 /** Converts paths in mounted host directories between the host and this container. */
 export class HostPaths {
   readonly #mappings: Mapping[];
-  /** Named volumes mounted in this container. Only the engine uses their host paths. */
+  /** Named volumes that are mounted in this container. Only the engine uses the host paths of their files. */
   readonly volumes: readonly Mount[];
 
   constructor(mounts: readonly Mount[]) {
@@ -44,7 +44,7 @@ export class HostPaths {
     return this.#mappings.map(({ here }) => here);
   }
 
-  /** Adds another path of a mount: a host path with links, or another container's path. */
+  /** Adds a second path for a mounted directory: a host path with symbolic links, or its path in another container. */
   addAlias(host: string, here: string): void {
     if (this.mappingOfHost(host)) return;
     const volume = this.volumes.find(({ destination }) => isWithin(here, destination));
@@ -52,13 +52,13 @@ export class HostPaths {
     this.#mappings.push({ host, here, writable });
   }
 
-  /** Converts a path in this container to a host path; null if not mounted from the host. */
+  /** Converts a path in this container to a path on the host. Returns null if the path is not mounted from the host. */
   toHost(here: string): string | null {
     const mapping = this.#mappingOf(here);
     return mapping ? join(mapping.host, relative(mapping.here, here)) : null;
   }
 
-  /** Converts a host path to a path in this container; null if not mounted. */
+  /** Converts a path on the host to a path in this container. Returns null if the path is not mounted. */
   fromHost(host: string): string | null {
     const mapping = this.mappingOfHost(host);
     return mapping ? join(mapping.here, relative(mapping.host, host)) : null;

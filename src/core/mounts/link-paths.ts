@@ -9,7 +9,10 @@ interface HostPathLink {
   to: string;
 }
 
-/** Links host directories that are mounted elsewhere, because project files may contain host paths. Ignores errors. */
+/**
+ * Links each host directory that is mounted at another path, because project files may contain its host path. Errors
+ * are ignored.
+ */
 export async function linkAllHostPaths(paths: HostPaths): Promise<HostPathLink[]> {
   const made: HostPathLink[] = [];
   for (const host of paths.sources) {
@@ -21,7 +24,10 @@ export async function linkAllHostPaths(paths: HostPaths): Promise<HostPathLink[]
   return made;
 }
 
-/** Makes a host path valid in this container. Returns the new link; null if none was needed. */
+/**
+ * Makes a host path valid in this container, with a symbolic link if necessary. Returns the new link, or null if no
+ * link was needed.
+ */
 export async function linkHostPath(paths: HostPaths, host: string): Promise<HostPathLink | null> {
   const mapping = paths.mappingOfHost(host);
   if (!mapping)
@@ -31,7 +37,7 @@ export async function linkHostPath(paths: HostPaths, host: string): Promise<Host
     );
   const here = join(mapping.here, relative(mapping.host, host));
   if (here === host || (await sameFile(here, host))) return null;
-  // Without a link, compose resolves relative bind mounts wrongly, and the engine creates empty directories.
+  // Without a link, compose would resolve relative bind mounts wrongly, and the engine would create empty directories.
   const link = await firstMissing(mapping.host, host);
   const refusal = (why: string) =>
     new UpdateError('path-taken', `${host} cannot be created in this container: ${why}`, {
@@ -55,7 +61,7 @@ async function sameFile(a: string, b: string): Promise<boolean> {
   return left !== null && left === right;
 }
 
-/** Returns the first missing path from `from` down to `to`; null if all exist. */
+/** Returns the first missing path from `from` down to `to`; null if all paths exist. */
 async function firstMissing(from: string, to: string): Promise<string | null> {
   const below = relative(from, to).split('/').filter(Boolean);
   for (let depth = 0; depth <= below.length; depth++) {

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 export type MountTableEntry = ReturnType<typeof parseMountTable>[number];
 
 /**
- * `root` keeps its octal escapes. `device` may differ from the device of `stat`, for example on btrfs.
+ * Parses the list of mounts from the kernel. `root` keeps its octal escapes. `device` may differ from the device that
+ * `stat` reports, for example on btrfs.
  * @param text - content of `/proc/<pid>/mountinfo`
  */
 export const parseMountTable = (text: string) =>
@@ -15,7 +16,10 @@ export const parseMountTable = (text: string) =>
       : [{ path: unescapeOctal(path), root, device, type, source: unescapeOctal(source) }];
   });
 
-/** Without a mount, `root` and `device` are empty. `below` lists mounts below the path, relative to the path. */
+/**
+ * Returns the mount at a path. If there is no mount, `root` and `device` are empty. `below` lists the mounts below the
+ * path, relative to the path.
+ */
 export function readMountAt(path: string): { root: string; device: string; below: string[] } {
   const mounts = parseMountTable(readFileSync('/proc/self/mountinfo', 'utf8'));
   const { root = '', device = '' } = mounts.findLast((mount) => mount.path === path) ?? {};

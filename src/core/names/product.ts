@@ -3,7 +3,7 @@ import { createJsonTextSchema } from '../text/json-text.ts';
 
 /** Names and paths that differ from product to product. */
 export interface Product {
-  /** Name of the product and its client, as one word. Unspecified names are derived from this name. */
+  /** Name of the product and its client, as one word. All names that are not specified are derived from it. */
   readonly name: string;
   /** Services in the compose file: the app first, then the workers. */
   readonly services: readonly [app: string, ...workers: string[]];
@@ -19,7 +19,10 @@ export interface Product {
   readonly labelPrefix: string;
   /** Web address of the product's releases; null if there is none. */
   readonly feed: string | null;
-  /** Whether restore points include data, keyed by service name. Settings and a label take precedence. */
+  /**
+   * Whether restore points include the data of a service, keyed by service name. Settings of the instance and a label
+   * override this.
+   */
   readonly data?: Readonly<Record<string, DataKeyword>>;
   /** Command that checks a new app container, unless a label of the image sets another command. */
   readonly ready?: readonly string[];
@@ -128,7 +131,10 @@ export function findProductMistakes(given: unknown): string[] {
   return [...mistakes.values()];
 }
 
-/** Detects credentials, which would be public in every build. Error messages do not repeat such an address. */
+/**
+ * Checks whether an address contains credentials, which would be public in every build. Error messages do not repeat
+ * such an address.
+ */
 function hasCredentials(value: unknown): boolean {
   const url = typeof value === 'string' ? URL.parse(value) : null;
   return Boolean(url?.username || url?.password);
@@ -140,23 +146,26 @@ const not = (value: unknown): string =>
 /** Returns the prefix of a product's environment variables: `LARDER` for `LARDER_URL`. */
 export const toVariablePrefix = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
-/** Returns the compose label for a service's role, such as `worker`. */
+/** Returns the name of the compose label that sets the role of a service, for example to `worker`. */
 export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;
 
-/** Returns the compose label for whether a service's data is saved: `save` or `none`. */
+/** Returns the name of the compose label that sets whether a service's data is saved: `save` or `none`. */
 export const dataLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.data`;
 
 /** Returns the name of the image label that contains the directory of the release's compose files. */
 export const releaseFilesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-files`;
 
-/** Returns the app image's label for the oldest release that can update directly, such as `v1.5.0`. */
+/**
+ * Returns the name of the app image label that contains the oldest release from which a direct update is possible, such
+ * as `v1.5.0`.
+ */
 export const requiredReleaseLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
 
-/** Parses a JSON list of a program and its arguments; undefined for any other text. */
+/** Parses a JSON list of a program and its arguments. Returns undefined for any other text. */
 export const parseJsonCommand = (text: string): readonly string[] | undefined =>
   createJsonTextSchema(commandSchema).safeParse(text).data;
 
-/** Returns the app image's label for the release's own check or new settings, as JSON. */
+/** Returns the name of the app image label that contains the release's own check or its new settings as JSON. */
 export const releaseJsonLabelOf = (
   { labelPrefix }: Product,
   kind: 'ready' | 'preflight' | 'settings',

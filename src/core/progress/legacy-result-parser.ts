@@ -7,13 +7,13 @@ const lineForm = /^[a-z]+(?: \(([a-z][a-z0-9-]*)\))?: (.*?)(?:\. Next: (.*))?$/s
 const stepForm = /; (v\d+\.\d+\.\d+) must be installed first$/;
 
 /**
- * Parses results in text logs, and of release 1.0.0, whose last event has no `result`. Only this class parses the
- * updater's messages.
+ * Parses the result of a run from text logs, and from logs of release 1.0.0, whose last event has no `result`. No other
+ * code parses the messages of the updater.
  */
 export class LegacyResultParser {
   #error: string | null = null;
 
-  /** Returns the result if the event is the last event of the run; otherwise null. */
+  /** Returns the result if the event is the last event of the run; otherwise, returns null. */
   parseResult({ level, phase, message }: ProgressEvent): RunResult | null {
     const word = outcomeForm.exec(message)?.[0];
     const outcome = phase === 'done' ? outcomes.find((known) => known === word) : undefined;

@@ -18,7 +18,7 @@ const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
 
 /** Formats an event as a log line (docs/contract.md 6.1) without the line break. */
 export function formatEventLine({ time, level, phase, percent, message }: ProgressEvent): string {
-  // Backslashes are doubled, and control characters escaped, so that `parseEventLine` can restore the message.
+  // Double each backslash and escape control characters, so that `parseEventLine` can restore the message.
   const escaped = escapeUnprintable(message.replace(/[\\\n\r\t]/g, (char) => short[char] ?? char));
   const head = `${time} ${level.toUpperCase().padEnd(5)} ${phase}`;
   if (percent !== undefined) return `${head} ${percent}% ${escaped}`;
@@ -26,7 +26,7 @@ export function formatEventLine({ time, level, phase, percent, message }: Progre
   return `${head} ${startsLikePercent.test(escaped) ? '\\' : ''}${escaped}`;
 }
 
-/** Parses a line of `formatEventLine`; null for other lines, such as a stack trace. */
+/** Parses a line that `formatEventLine` wrote. Returns null for any other line, such as a line of a stack trace. */
 export function parseEventLine(line: string): ProgressEvent | null {
   const match = lineForm.exec(line.replace(/\r?\n?$/, ''));
   if (!match) return null;
@@ -43,10 +43,10 @@ export function parseEventLine(line: string): ProgressEvent | null {
   };
 }
 
-/** All fields of a `--log json` line, even if the event lacks them, such as `restorePoint`. */
+/** All fields of a `--log json` line, including those that are not part of the event, such as `restorePoint`. */
 export type LogLineFields = Readonly<Record<string, unknown>>;
 
-/** Parses a line of `--log json`; null for any other line. */
+/** Parses a line of `--log json`. Returns null for any other line. */
 export function parseJsonEventLine(line: string): { event: ProgressEvent; fields: LogLineFields } | null {
   const fields = jsonLine.safeParse(line).data;
   if (fields === undefined) return null;

@@ -6,10 +6,13 @@ export interface RunResult extends z.infer<typeof runResultSchema> {}
 export const runResultSchema = z.object({
   outcome: z.enum(outcomes),
   /**
-   * Error code in lower-case letters, digits and `-`. Null after a success, and for `usage`, `cancelled` and `crashed`.
+   * Error code in lower-case letters, digits and `-`. Null after a success, and for the outcomes `usage`, `cancelled`
+   * and `crashed`.
    */
   code: z.nullable(z.string()),
-  /** State of the instance in one sentence without a period. After a success, the whole last line. */
+  /**
+   * State of the instance in one sentence without a period. After a success, this is the whole last line of the log.
+   */
   message: z.string(),
   /** Last error of the run; null after a success. */
   detail: z.nullable(z.string()),
@@ -30,7 +33,7 @@ export function formatLastLogLine({
   advice,
 }: Omit<RunResult, 'detail' | 'facts'>): string {
   const head = code === null ? outcome : `${outcome} (${code})`;
-  // The advice follows the line's first `. Next: `, so the state must not contain this text.
+  // The advice begins after the first `. Next: ` in the line, so the state must not contain this text.
   const state = oneLine(message).replaceAll('. Next: ', '. next: ');
   return advice === null ? `${head}: ${state}` : `${head}: ${state}. Next: ${oneLine(advice)}`;
 }

@@ -30,18 +30,18 @@ export interface ReleaseAsset {
   url: string;
 }
 
-/** Returns a release's channel; null for other tags, which are never available as an update. */
+/** Returns the channel of a release. Returns null for any other tag, which is never available as an update. */
 export function channelOf(version: string): Channel | null {
   const tag = parseSemverTag(version);
   if (tag.kind !== 'release' || tag.prefix !== 'v' || tag.suffix !== '') return null;
   return tag.version.includes('-') ? 'canary' : 'stable';
 }
 
-// Cache of sorted releases. Every status request needs them, but they change only every ten minutes.
+// Cache of the sorted releases. Every status request needs them, but the lists change only every ten minutes.
 const ordered = new WeakMap<readonly Release[], Partial<Record<Channel, readonly Release[]>>>();
 
 /**
- * Returns a channel's releases, newest version first. The result is cached, so callers must not modify `releases`
+ * Returns the releases of a channel, newest version first. The result is cached, so callers must not modify `releases`
  * afterwards.
  */
 export function listChannelReleases(channel: Channel, releases: readonly Release[]): readonly Release[] {
@@ -49,7 +49,7 @@ export function listChannelReleases(channel: Channel, releases: readonly Release
   ordered.set(releases, known);
   known[channel] ??= releases
     .filter(({ version }) => channelOf(version) === channel)
-    // Not by date, because an older release line may receive a fix later.
+    // Releases are not sorted by date, because an older release line may receive a fix later.
     .toSorted((a, b) => compareVersions(b.version, a.version));
   return known[channel];
 }
@@ -59,8 +59,8 @@ export function findNewestRelease(channel: Channel, releases: readonly Release[]
 }
 
 /**
- * Checks whether `version` is newer; `running` may have a leading `v`. False if `running` is unknown, because
- * migrations only run forward.
+ * Checks whether `version` is newer than `running`, which may have a leading `v`. Returns false if `running` is
+ * unknown: `version` might be older, and migrations only run forward.
  */
 export function isNewerVersion(version: string, running: string): boolean {
   const tag = parseSemverTag(running);

@@ -2,8 +2,8 @@ import compare from 'semver/functions/compare.js';
 import valid from 'semver/functions/valid.js';
 
 /**
- * Orders by semantic version precedence: `1.6.0-canary.2`, `1.6.0-canary.10`, `1.6.0`. Compares other versions, such as
- * `2025.08.4`, by number; a missing number is 0.
+ * Compares versions by semantic version precedence: `1.6.0-canary.2`, `1.6.0-canary.10`, `1.6.0`. Other versions, such
+ * as `2025.08.4`, are compared number by number; a missing number counts as 0.
  */
 export function compareVersions(a: string, b: string): number {
   if (valid(a) !== null && valid(b) !== null) return compare(a, b);
@@ -30,10 +30,13 @@ export const truncateVersion = (version: string, count: number): string =>
 /** Counts the numbers in a version: 3 in `1.2.3`. */
 export const countVersionNumbers = (version: string): number => plain(version).split('.').length;
 
-/** Lowest first number that is regarded as a year. A new year is not a major change. */
+/** Lowest first number of a version that is regarded as a year. A new year is not a major change. */
 const firstYear = 1900;
 
-/** Whether the first numbers differ and are not years. Users should dump the database before such a change. */
+/**
+ * Whether the first numbers of two versions differ and are not years. Users should dump the database before such a
+ * change.
+ */
 export function isMajorVersionChange(from: string, to: string): boolean {
   const [a = 0, b = 0] = [from, to].map((version) => numbersOf(version)[0]);
   return a !== b && !(a >= firstYear && b >= firstYear);

@@ -45,8 +45,8 @@ export const formatTagLike = (tag: NumberedTag, version: string): string =>
   `${tagPrefixOf(tag)}${version}${tag.suffix}`;
 
 /**
- * Returns the target's possible tags in the pin's variant, with and without `v`. Includes every reading of an ambiguous
- * tag.
+ * Returns the tags under which the target may be published in the variant of the pin, with and without `v`. All
+ * readings of an ambiguous tag are included.
  */
 export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
   const own = tagSuffixOf(tag) || suffix;
@@ -65,13 +65,16 @@ export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: R
 function guessVariants(suffix: string): string[] {
   const [, before = '', number = '', after = ''] = /^(.*?)(\d{1,4})(\D*)$/.exec(suffix) ?? [];
   if (number === '') return [];
-  // Includes `-alpine3.21` and `-alpine` for `-alpine3.20`, and `-p1` and no variant for `-p2`.
+  // The guesses include `-alpine3.21` and `-alpine` for `-alpine3.20`, and `-p1` and no variant for `-p2`.
   const later = [1, 2, 3, 4, 5].map((more) => Number(number) + more);
   const numbered = [...later, 0, 1].map((each) => `${before}${each}${after}`);
   return [...numbered, `${before.replace(/[\d.]+$/, '')}${after}`, ''].filter((each) => each !== suffix);
 }
 
-/** Returns a target's possible tags: complete versions, then partial versions, then other variants. */
+/**
+ * Returns the tags under which a target may be published: complete versions, then partial versions, then other
+ * variants.
+ */
 export function listPossibleTags(tag: PinTag, target: ReleaseTarget): string[] {
   const { version } = target;
   const variants = isNumberedTag(tag)

@@ -1,6 +1,8 @@
 import * as z from 'zod/mini';
 
-/** File in the updater container with the server's values for new settings. The updater removes the file. */
+/**
+ * File in the updater container in which the server passes the values of new settings. The updater removes the file.
+ */
 export const settingValuesPath = '/run/svc-updater-settings.env';
 
 /** Formats in which the updater can generate the value of a setting. */
@@ -40,6 +42,6 @@ export const releaseSettingsSchema = z.array(settingSchema).check(
 
 export type ReleaseSetting = z.infer<typeof settingSchema>;
 
-/** Describes why a value does not fit on an env file's line; null if valid. */
+/** Describes why a value cannot be written to one line of an env file. Returns null if the value is valid. */
 export const describeInvalidSettingValue = (value: string): string | null =>
   value === '' ? 'must not be empty' : (oneLine(4096).safeParse(value).error?.issues[0]?.message ?? null);

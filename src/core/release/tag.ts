@@ -2,12 +2,12 @@ import valid from 'semver/functions/valid.js';
 
 /** A tag that contains a version. */
 export interface NumberedTag {
-  /** `part` means one or two numbers. Such a tag usually points to the newest matching release. */
+  /** `part` means a version with only one or two numbers. Such a tag usually points to the newest matching release. */
   kind: 'release' | 'part';
   text: string;
   /** Version: `1.2.3`, `2025.08.4` or `1.6.0-canary.4`; `2` or `2025.10` if it is partial. */
   version: string;
-  /** Word before the version with its separator, such as `postgresql-`. Most tags have none. */
+  /** Word before the version with its separator, such as `postgresql-`. Most tags have no such word. */
   lead?: string;
   prefix: 'v' | '';
   /** Variant, such as `-alpine`; empty if there is none. */
@@ -24,7 +24,7 @@ const number = '(?:0|[1-9]\\d*)';
 const stable = `${number}\\.${number}\\.${number}`;
 const release = new RegExp(`^(v?)(${stable}(?:-canary\\.${number})?)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
 
-// Suffix of a pre-release, such as `-rc1`. Not a variant, because new versions do not have the suffix.
+// Suffix of a pre-release, such as `-rc1`. It is not a variant, because new versions are not published with it.
 export const preReleasePattern =
   /-(?:canary|alpha|beta|rc|pre|preview|dev|nightly|snapshot|next|edge|a|b)(?:[.\d_-]|$)/i;
 

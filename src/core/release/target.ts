@@ -21,8 +21,8 @@ export type Target =
   | { kind: 'unversioned'; tag: string };
 
 /**
- * Target to which tags can be changed. The planner first converts floating targets, and rejects targets without a
- * version.
+ * Target to which tags can be changed. The planner first converts a floating target to such a target, and rejects a
+ * target without a version.
  */
 export type ReleaseOrCanaryTarget = Extract<Target, { kind: 'release' | 'canary' }>;
 

@@ -13,7 +13,10 @@ const parsedJson = z.transform((text: string, { issues }): unknown => {
 export const createJsonTextSchema = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(z.pipe(z.string(), parsedJson), schema);
 
-/** Compares `format` in a JSON object with the given number; null if equal or missing. The text may be truncated. */
+/**
+ * Compares the `format` number in a JSON object with the given number. Returns null if the numbers are equal or
+ * `format` is missing. The text may be truncated.
+ */
 export function compareJsonFormat(text: string, format: number): 'older' | 'newer' | null {
   let found: unknown;
   try {

@@ -1,12 +1,12 @@
 import { type StructuredPatchHunk, structuredPatch } from 'diff';
 
 /**
- * Maximum number of changed lines in a diff, which takes a third of a second. Twice as many lines take four times as
- * long.
+ * Maximum number of changed lines in a diff. Such a diff takes a third of a second; twice as many lines take four times
+ * as long.
  */
 const maxEditLength = 2_000;
 
-/** Returns no lines if the texts are equal. A null text stands for a missing file. */
+/** Returns the lines of a unified diff, or no lines if the texts are equal. A null text stands for a missing file. */
 export function createUnifiedDiff(
   path: string,
   before: string | null,
@@ -26,7 +26,10 @@ export function createUnifiedDiff(
   ];
 }
 
-/** Compares lines by number, for texts too different for a real diff. Equal lines are omitted. */
+/**
+ * Compares only lines with the same line number, for texts that differ too much for a real diff. Equal lines are
+ * omitted.
+ */
 function lineByLine(old: string, now: string): StructuredPatchHunk[] {
   const [from = [], to = []] = [old, now].map((text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? []);
   return Array.from({ length: Math.max(from.length, to.length) }).flatMap((_, at) =>
@@ -38,6 +41,6 @@ function lineByLine(old: string, now: string): StructuredPatchHunk[] {
   );
 }
 
-/** Like `diff -u`, omits a count of 1, and begins an empty range at the previous line. */
+/** Formats a line range as `diff -u` does: a count of 1 is omitted, and an empty range begins at the previous line. */
 const range = (start: number, count: number): string =>
   count === 1 ? `${start}` : `${count === 0 ? start - 1 : start},${count}`;

@@ -1,18 +1,18 @@
 import { parseJsonOrNull } from '../objects/json.ts';
 
 /**
- * Matches errors of calls that compose cancelled because another call failed. Compose 5 also reports calls that it
- * could therefore not make.
+ * Matches errors of calls that compose cancelled because another call failed. Compose 5 also reports errors for calls
+ * that it could not make for this reason.
  */
 const cancelled =
   /(?:^|[\s:])context canceled$|internal: rename node #\d+: create node #\d+ returned empty ID/;
 /**
- * Matches the prefix of a cancelled call's message. `error during connect` is misleading, because the engine is
- * available.
+ * Matches the start of a cancelled call's message, before the actual cause. Its text `error during connect` is
+ * misleading, because the engine is available.
  */
 const causeOfCancelled = /error during connect: .*?: (?=error (?:response from daemon|from registry): )/gi;
 
-/** Returns compose's errors and warnings without its progress; the last message is the cause. */
+/** Returns compose's errors and warnings, without its progress. The last message is the cause. */
 export function parseComposeMessages(stderr: string): string[] {
   const byText = new Map<string, { text: string; abouts: string[] }>();
   const warned = new Set<string>();
@@ -20,8 +20,8 @@ export function parseComposeMessages(stderr: string): string[] {
     const { text, about, isWarning } = readLine(line.trim());
     if (text && isWarning) warned.add(text);
     if (!text) continue;
-    // Merge equal errors of several services into one message. Compose's final message has no service, so keep it
-    // separate.
+    // Merge equal errors of several services into one message. Compose's final message belongs to no service, so it is
+    // kept separate.
     const key = `${about === '' ? '' : 'of'} ${text}`;
     const known = byText.get(key) ?? { text, abouts: [] };
     byText.set(key, known);

@@ -6,7 +6,7 @@ import { createComposeError, isModelPluginMissing } from './create-compose-error
 import type { Engine } from './engine.ts';
 import type { CommandResult } from './run-command.ts';
 
-/** Options with which compose resolves the project as on the host. All paths are absolute host paths. */
+/** Options that make compose resolve the project as it does on the host. All paths are absolute host paths. */
 export interface ComposeProject extends ProjectStartOptions {
   /**
    * Whether an env file sets COMPOSE_COMPATIBILITY, which would change container names. The updater overrides the
@@ -102,7 +102,9 @@ interface UpOptions {
   deadlineMs: number;
 }
 
-/** Engines with a compose before 2.35, without `--no-env-resolution`. Only a host's compose can be so old. */
+/**
+ * Engines whose compose is older than 2.35 and lacks `--no-env-resolution`. Only a compose on the host can be so old.
+ */
 const olderCompose = new WeakSet<Engine>();
 
 export class Compose {
@@ -132,15 +134,15 @@ export class Compose {
   }
 
   /**
-   * Returns the resolved model, with the services of all profiles.
+   * Returns the resolved model of the project, with the services of all profiles.
    * @throws UpdateError compose-invalid with compose's message
    */
   async config(options: ConfigOptions = {}): Promise<ComposeModel> {
     // Never print the model: it contains the values of env files.
     let result = await this.#config(options);
     if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
-      // Another service's env file may be unreadable, so retry without env files. Compose 5.0 and later read none with
-      // this flag.
+      // The cause may be an unreadable env file of a service that the run does not update, so retry without env files.
+      // With this flag, compose 5.0 and later do not read any env file.
       const without = await this.#config(options, '--no-env-resolution');
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
@@ -165,14 +167,14 @@ export class Compose {
   }
 
   /**
-   * Runs `docker compose up` for the services in `scale`. Pass several services only if nothing changes, because
-   * replacements need an order.
+   * Runs `docker compose up` for the services in `scale`. Pass several services only if the command changes nothing,
+   * because containers must be replaced in order.
    */
   async up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const result = await this.#up(scale, options);
     if (!isModelPluginMissing(result)) return result;
-    // Compose requires docker-model even for dependencies with `models`. If only dependencies use `models`, retry
-    // without their `models`.
+    // Compose requires docker-model even if only a dependency that is not updated uses `models`. In this case, retry
+    // without the `models` of such dependencies.
     const { services } = await this.config();
     const users = Object.keys(services).filter((name) => services[name]?.models);
     if (users.some((name) => scale.has(name))) return result;
@@ -187,11 +189,12 @@ export class Compose {
   #up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const files = [...this.project.files, ...(options.override ?? [])];
     const { oldNames = [], asksForNames } = this.project;
-    // Only `up` assigns container names. `--compatibility` would change the model of `config` (docs/contract.md 2.9).
+    // Set `--compatibility` only here, because only `up` assigns container names. In `config`, the flag would change
+    // the model (docs/contract.md 2.9).
     const isOld = oldNames.some((name) => scale.has(name));
     const { cwd, env } = this.#where();
-    // Without `-y`, because it would confirm compose's prompts. `--remove-orphans=false` overrides
-    // COMPOSE_REMOVE_ORPHANS in the project's `.env`.
+    // Omit `-y`, because it would confirm compose's prompts. `--remove-orphans=false` overrides COMPOSE_REMOVE_ORPHANS
+    // in the project's `.env`.
     const what = [
       options.start ? '--detach' : '--no-start',
       ...['--no-deps', '--no-build', '--pull', 'never', '--remove-orphans=false'],

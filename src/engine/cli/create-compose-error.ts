@@ -44,7 +44,10 @@ export const dryRunRejectionText = 'svc-updater records, but does not execute';
 const mountPlugin =
   'Add -v /usr/libexec/docker/cli-plugins/docker-model:/usr/local/libexec/docker/cli-plugins/docker-model:ro to the docker run command. If docker info on the host prints a different path for the plugin, use that path before the first colon.';
 
-/** Checks whether compose lacks docker-model. Since 2.38, compose prints this message for a project with `models:`. */
+/**
+ * Checks whether compose failed because docker-model is missing. Since 2.38, compose prints this message for a project
+ * with `models:`.
+ */
 export const isModelPluginMissing = ({ exitCode, stderr }: CommandResult): boolean =>
   exitCode !== 0 && /'models' support requires Docker Model plugin/.test(stderr);
 
@@ -60,7 +63,8 @@ function findComposeAdvice(message: string): { advice?: string } {
       advice: `Create it with docker ${missed} or correct its name in the file, then run {command} again.`,
     };
   }
-  // Only compose before 5.2 reports this error: later versions merge the two services.
+  // Only compose before 5.2 reports this error. Later versions merge a service with an included service of the same
+  // name.
   if (/conflicts with imported resource/.test(message)) {
     return {
       advice:

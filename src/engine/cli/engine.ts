@@ -27,10 +27,13 @@ import { type RegistryCredentials, readRegistryCredentials } from '../registry/r
 import { isConnectionLost } from './is-connection-lost.ts';
 import { type CommandOptions, type CommandResult, runCommand } from './run-command.ts';
 
-/** Digest of a tag in its registry; `none` if the tag does not exist, null if unknown. */
+/** Digest of a tag in its registry; `none` if the registry has no such tag; null if the digest is unknown. */
 export type RemoteDigest = { digest: string } | 'none' | null;
 
-/** Address of the engine. Commands receive it in flags, because compose could pass variables on to services. */
+/**
+ * Address of the engine. Commands receive it in flags, not in environment variables, which compose could pass on to
+ * services.
+ */
 interface EngineAddress {
   /** Socket or TCP address, such as `unix:///var/run/docker.sock`. */
   host: string;
@@ -42,17 +45,18 @@ interface EngineAddress {
 
 /** Options of a docker command. `env` is added to PATH and HOME. */
 interface DockerCommandOptions extends Partial<Omit<CommandOptions, 'signal'>> {
-  /** Whether to repeat the command after an engine outage; true by default. Set false if repeating is unsafe. */
+  /** Whether to repeat the command after an engine outage; true by default. Must be false if repeating is unsafe. */
   repeatable?: boolean;
 }
 
 /**
- * Compose plugin in the updater's image. Started directly, because docker's plugin search is slower than most commands.
+ * Compose plugin in the updater's image. The updater starts it directly, because docker's search for plugins takes
+ * longer than most commands.
  */
 const composePlugin = '/usr/local/libexec/docker/cli-plugins/docker-compose';
 const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
 
-/** Finds docker in the updater's own PATH, because a command's PATH may come from stack files. */
+/** Finds docker in the updater's own PATH, because the PATH of a command may come from the files of a stack. */
 function dockerProgram(): string {
   const paths = (process.env.PATH ?? '').split(':').map((folder) => join(folder, 'docker'));
   return paths.find((path) => isAbsolute(path) && existsSync(path)) ?? 'docker';
@@ -75,12 +79,15 @@ const awayMs = 60_000;
  */
 const lostSocketMs = 10_000;
 const maxAttempts = 3;
-/** Maximum attempts for a read if the status is 500 or more, as during a container's removal. */
+/**
+ * Maximum attempts for a read to which the engine responds with a status of 500 or more. This may happen while a
+ * container is being removed.
+ */
 const maxReadings = 20;
 const readingPauseMs = 250;
 /**
- * Timeout for checking whether the engine responds. A starting or stopping engine accepts connections without
- * responding.
+ * Timeout for checking whether the engine responds. While the engine starts or stops, it accepts connections but does
+ * not respond.
  */
 const probeMs = 4_000;
 const probePauseMs = 1_000;
@@ -88,7 +95,8 @@ const probePauseMs = 1_000;
 const isTraced = process.env.SVC_UPDATER_TRACE === '1';
 
 /**
- * Prints the start and end of a command or request to standard error, in ms since process start.
+ * Prints to standard error when a command or an engine request started and ended. Times are in milliseconds since this
+ * process started.
  * @param beganAt - time from `performance.now()`
  */
 function logTiming(what: string, beganAt: number, how: string): void {
@@ -111,8 +119,8 @@ interface SharedState {
   readonly client: EngineClient;
   hasAnswered: boolean;
   /**
-   * Start of the current outage, from `performance.now()`, or null. Shared by all views, so that each outage is logged
-   * once.
+   * Start of the current outage, from `performance.now()`; null while the engine responds. All views share this field,
+   * so that each outage is logged only once.
    */
   awaySince: number | null;
   readonly shutdown: AbortController;
@@ -149,7 +157,7 @@ export class Engine extends EngineApi {
     return new Engine(this.address, { ...this.#options, signal: both }, this.#shared);
   }
 
-  /** Returns a view that logs no outages, for work after the last line of a log. */
+  /** Returns a view that does not log outages, for work after the last line of a run's log. */
   quiet(): Engine {
     return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#shared);
   }
@@ -201,7 +209,10 @@ export class Engine extends EngineApi {
     return stream;
   }
 
-  /** If the connection is lost, waits and reads the lines again: they may explain a failed update. */
+  /**
+   * If the connection is lost, waits for the engine and reads the lines again, because they may explain why an update
+   * failed.
+   */
   override async readLastLines(...requested: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -224,7 +235,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Runs `docker …`. Returns the result for every exit code.
+   * Runs `docker …` and returns the result, whatever its exit code.
    * @throws UpdateError engine-unavailable if the engine stays unavailable
    */
   async call(args: readonly string[], options: DockerCommandOptions = {}): Promise<CommandResult> {
@@ -249,7 +260,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Resolves a tag or digest in its registry. Null if the request fails, so that the run continues.
+   * Resolves a tag or digest in its registry. Returns null if the request fails, so that the run continues.
    * @throws CancelledError, InterruptedError
    */
   async findRemoteDigest({ repository, tag }: { repository: string; tag: string }): Promise<RemoteDigest> {
@@ -259,7 +270,7 @@ export class Engine extends EngineApi {
       return { digest };
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;
-      // Check the message too, because a server that is not a registry may also return 404.
+      // Check the message too, because a server that is not a registry may also respond with 404.
       const { code, message } = findEngineError(error) ?? error;
       return code === 'not-found' && /manifest unknown|not found/i.test(message) ? 'none' : null;
     }
@@ -280,8 +291,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Waits until the engine stops responding, then ends all calls with InterruptedError. Call this only after this
-   * process was asked to stop: an unresponsive engine is then shutting down.
+   * Waits until the engine stops responding, then makes the calls in progress fail with InterruptedError. Call this
+   * only after this process was asked to stop: an engine that then stops responding is shutting down.
    */
   async watchShutdown(): Promise<void> {
     while (await this.isResponding()) await sleep(probePauseMs, undefined, { ref: false });
@@ -329,7 +340,7 @@ export class Engine extends EngineApi {
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const isBack = await this.isResponding(this.aborted);
       if (this.aborted.aborted) throw this.abortError;
-      // If the engine responds at once, only a registry's connection was lost, so log nothing.
+      // If the engine responds at once, the lost connection was to a registry, not to the engine, so nothing is logged.
       if (isBack) return this.#noteAnswer();
       if (known.awaySince === null)
         this.#options.onAway?.(`the engine stopped responding; waiting up to ${awayMs / 1000} s for it`);
@@ -344,7 +355,9 @@ export class Engine extends EngineApi {
     throw new UpdateError('engine-unavailable', message, { cause });
   }
 
-  /** A response ends the outage even for a cancelled call; otherwise, the next outage is not logged. */
+  /**
+   * A response ends the outage even if the waiting call was cancelled; otherwise, the next outage would not be logged.
+   */
   #noteAnswer(): void {
     const { awaySince } = this.#shared;
     this.#shared.awaySince = null;
@@ -373,7 +386,7 @@ function targetOf({ host, tls }: EngineAddress): EngineConnection {
 
 /**
  * Checks whether the engine's socket was deleted on the host. A restarted engine with live-restore creates a new
- * socket, but a file mount keeps the old one.
+ * socket, but a socket that is mounted as a file remains the old one.
  */
 async function isSocketGone(host: string): Promise<boolean> {
   const found = await stat(host.replace(/^unix:\/\//, '')).catch(() => null);

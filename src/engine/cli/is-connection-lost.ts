@@ -5,12 +5,15 @@ const unreached =
   /Cannot connect to the Docker daemon|error during connect|failed to connect to the docker API|request returned 50[234] .* for API route|response from daemon: (?:<|\\u003c).*(?<!\d)50[234]\b/im;
 /** Matches messages about a connection that was interrupted during a response. */
 const broken = /connection reset by peer|socket: no such file|unexpected EOF$|: EOF$/im;
-/** Matches errors from the engine itself. They may concern other connections, such as to a registry. */
+/**
+ * Matches errors from the engine itself. They may be about other connections, such as the engine's connection to a
+ * registry.
+ */
 const engineError = /error (?:response from daemon|from registry): .*/gi;
 
 /**
- * Matches a call cancelled because another call failed. Only the other call's error shows whether the connection was
- * lost.
+ * Matches the message about a call that was cancelled because another call failed. Only the other call's error shows
+ * whether the connection was lost.
  */
 const cancelledCall = /error during connect: [^\n]*?context canceled/g;
 

@@ -11,7 +11,10 @@ export interface AttachedCommandResult {
 
 const maxOutput = 1024 ** 2;
 
-/** Runs a `docker` command that prints output from a container. Ignores output after the first 1 MiB. */
+/**
+ * Runs a `docker` command that prints the output of a command in a container, such as `docker exec`. Ignores output
+ * after the first 1 MiB.
+ */
 export async function runAttachedCommand(
   engine: Engine,
   requested: readonly string[],
@@ -29,7 +32,7 @@ export async function runAttachedCommand(
   return { exitCode: timedOut ? null : exitCode, lines: [...output, ...errors] };
 }
 
-/** Creates a stream that calls `onLine` for each line, even a last line without a line break. */
+/** Creates a stream that calls `onLine` for each line, including a last line without a line break. */
 export function createLineStream(onLine: (line: string) => void, longestLine?: number): Writable {
   const splitter = createLineSplitter(onLine, longestLine);
   return new Writable({

@@ -32,7 +32,10 @@ const graceMs = 5_000;
 /** Number of lines retained from the end of standard error. Each line is truncated to `longestLine` characters. */
 const tailLines = 200;
 const longestLine = 16 * 1024;
-/** Maximum bytes of standard output. A command that prints more is killed: half a compose model is useless. */
+/**
+ * Maximum size of standard output in bytes. A command that prints more is killed, because half a compose model is
+ * useless.
+ */
 const longestOutput = 64 * 1024 ** 2;
 /** Longest delay of Node's timers. A timer with a longer delay fires immediately. */
 const longestTimerMs = 2 ** 31 - 1;
@@ -48,15 +51,15 @@ export async function runCommand(
     env: options.env,
     extendEnv: false,
     stdin: options.input === undefined ? 'ignore' : 'pipe',
-    // In its own process group, compose is not stopped by Ctrl-C in the updater's terminal. A deadline stops the whole
-    // group, so also the plugin of `docker compose`.
+    // Because of its own process group, a compose command is not stopped by Ctrl-C in the updater's terminal. A
+    // deadline stops the whole group, including the plugin that `docker compose` starts.
     detached: true,
     cleanup: false,
     reject: false,
     stripFinalNewline: false,
     buffer: false,
   });
-  // Retain only the last lines, because pulls and container commands may print any amount.
+  // Retain only the last lines, because a pull or a command in a container may print any amount of text.
   const tail: string[] = [];
   const errors = createLineSplitter((line) => {
     options.onStderrLine?.(line);

@@ -2,10 +2,10 @@ import { posix } from 'node:path';
 import { requestedMountsOf } from '../objects/container.ts';
 import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 
-// Privileges on the host that a container's definition can grant. The engine grants them to every client. Lifted
-// restrictions, such as a read-only file system, are not reported.
+// Privileges on the host that a container's definition can grant. The engine grants them to every client that requests
+// them. The removal of a restriction, such as a read-only file system, is not reported.
 
-/** Container definition, from an inspection or from the body of `POST /containers/create`. */
+/** Definition of a container, from an inspection or from the body of `POST /containers/create`. */
 export interface ContainerDefinition {
   config: Json;
   hostConfig: Json;
@@ -23,11 +23,11 @@ export interface HostPrivilege {
 /** Information about the instance and its volumes that a container's definition does not contain. */
 export interface PrivilegeContext {
   /**
-   * Checks whether a normalized host path belongs to the instance. Resolve symbolic links first, because they may lead
-   * elsewhere.
+   * Checks whether a normalized host path belongs to the instance. Resolve symbolic links before the call, because they
+   * may lead elsewhere.
    */
   isOwn: (path: string) => boolean;
-  /** Returns a named volume's driver options, even before its creation; empty for an unknown volume. */
+  /** Returns the driver options of a named volume, even if it does not exist yet; empty if the volume is unknown. */
   volumeOptions: (name: string) => Json;
 }
 
@@ -37,7 +37,10 @@ export const containerDefinitionOf = (raw: Json): ContainerDefinition => ({
   hostConfig: toObject(raw.HostConfig),
 });
 
-/** Finds host privileges that `then` grants and `now` does not. Both must include the defaults of image and engine. */
+/**
+ * Finds privileges on the host that `then` grants and `now` does not. Both definitions must include the defaults of the
+ * image and the engine.
+ */
 export function findGainedPrivileges(
   now: ContainerDefinition,
   then: ContainerDefinition,
@@ -76,7 +79,7 @@ const namespaces = [
   ['cgroup', 'CgroupnsMode'],
 ] as const;
 
-/** Sharing another container's namespace counts as a privilege: that namespace may be the host's. */
+/** Sharing another container's namespace counts as a privilege, because that namespace may be the host's. */
 const findGainedNamespaces = (now: Json, then: Json): HostPrivilege[] =>
   namespaces.flatMap(([section, key]) => {
     const mode = String(then[key] ?? '');
@@ -94,8 +97,8 @@ const named = (value: unknown): string[] =>
   toStrings(value).map((each) => each.toUpperCase().replace(/^CAP_/, ''));
 
 /**
- * Returns a container's capabilities by moby's `oci/caps/utils.go`. If `added` is `ALL`, only those in `dropped` are
- * missing.
+ * Returns a container's capabilities by the rules of moby's `oci/caps/utils.go`. If `added` is `ALL`, the container has
+ * all capabilities except those in `dropped`.
  */
 function capabilities(host: Json): { added: Set<string>; dropped: Set<string> } {
   const [wished, dropped] = [named(host.CapAdd), new Set(named(host.CapDrop))];
@@ -143,7 +146,7 @@ const requestText = ({ Driver, Count, DeviceIDs, Capabilities }: Json): string =
     .filter((word) => word !== '')
     .join(' ');
 
-/** A custom security profile counts as a new privilege, because it may confine nothing. */
+/** A custom security profile may confine nothing, so it counts as a privilege unless the container already has it. */
 function findGainedProfiles(now: Json, then: Json): HostPrivilege[] {
   const options = (host: Json) =>
     toStrings(host.SecurityOpt)
@@ -167,8 +170,8 @@ const isDefault = (option: string): boolean =>
 const isOff = (option: string): boolean => /=(?:unconfined|disable)$/.test(option);
 
 /**
- * Checks whether hidden system paths become visible. A definition without a list gets the engine's default, which only
- * existing containers report.
+ * Checks whether system paths that are hidden now become visible. If a definition has no list of hidden paths, the
+ * engine uses its default list, which it reports only for existing containers.
  */
 const gainsSystemPaths = (now: Json, then: Json): boolean =>
   then.Privileged !== true &&
@@ -200,7 +203,8 @@ function findGainedMounts(
   };
   const known = read(now);
   const gained = read(then).flatMap(({ source, destination, writable, path, options }): HostPrivilege[] => {
-    // A mounted directory does not cover mounts below it, because a link may point anywhere.
+    // An existing mount of a directory does not cover a new mount below it, because a link in the directory may point
+    // anywhere.
     const covers = (mount: (typeof known)[number]) =>
       (mount.writable || !writable) &&
       (path === null ? mount.source === source : mount.path === path || mount.path === '/');
@@ -225,7 +229,7 @@ const ofNetwork = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'tmpfs']);
 const isHostDevice = ({ type, device }: Json): boolean =>
   device !== undefined && !ofNetwork.has(String(type ?? ''));
 
-/** User and groups count as privileges, because they determine access to mounts. */
+/** The user and the groups count as privileges, because they determine what a container may do with its mounts. */
 function findGainedIdentity(now: ContainerDefinition, then: ContainerDefinition): HostPrivilege[] {
   const user = ({ config }: ContainerDefinition) => String(config.User ?? '').split(':');
   const isRoot = (definition: ContainerDefinition) => ['', '0', 'root'].includes(user(definition)[0] ?? '');

@@ -7,16 +7,18 @@ import {
 } from '../objects/container.ts';
 import { composeLabels } from '../objects/labels.ts';
 
-/** Facts about an instance. They must not come from labels alone, because labels cannot be trusted. */
+/** Facts about an instance. They must not come from its containers' labels alone, because labels cannot be trusted. */
 export interface KnownInstance {
   project: string;
   /** Host path of the directory with the compose files. */
   directory: string;
   /** Name of the app's service. */
   app: string;
-  /** Compose origins from other sources than the checked labels, in the format of `composeOriginOf`. */
+  /** Compose origins of the instance from sources other than the checked labels, in the format of `composeOriginOf`. */
   knownOrigins: ReadonlySet<string>;
-  /** Id of the server's container, which has a known origin; null for a manual update. */
+  /**
+   * Id of the container in which the server runs; null for a manual update. The container has one of the known origins.
+   */
   serverId: string | null;
   /** Whether an interrupted run may have left some containers with a different image. */
   isHalfReplaced: boolean;
@@ -45,7 +47,8 @@ export const expectedComposeOriginOf = (project: {
 }): string => [project.directory, project.files.join(), project.envFiles.join()].join('\n');
 
 /**
- * Texts about containers of one service with different origins. If the foreign containers are unknown, `all` is used.
+ * Texts for a message about containers of one service that have different origins. `foreign` is used if it is known
+ * which containers are foreign; otherwise, `all` is used.
  */
 interface OriginDifference {
   foreign: string;
@@ -75,7 +78,7 @@ function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): st
 }
 
 /**
- * Finds containers that another user may have started (docs/contract.md 4.10); null if there are none.
+ * Finds containers that another user may have started (docs/contract.md 4.10). Returns null if there are none.
  * @param containers - containers of the project, without one-off containers, hooks and leftovers of an interrupted
  * compose command
  */
@@ -83,10 +86,11 @@ export function findUnrelatedContainers(
   containers: readonly ListedContainer[],
   known: KnownInstance,
 ): UnrelatedContainers | null {
-  // Compose creates a service's containers from one directory, one list of files and one repository. Origins of
-  // different services may differ: each can be started separately, and projects in two directories may share a name.
+  // Compose creates a service's containers from one directory, one list of files and one repository. The origins of
+  // different services may differ: each service can be started separately, and projects in two directories may have the
+  // same name.
   for (const [service, all] of Map.groupBy(containers, serviceOf)) {
-    // Skip impossible service names, because the messages below print the name.
+    // Skip names that no service in a compose file can have, because the messages below print the name.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
     const odd = findOriginMismatch(service, all, known) ?? findImageMismatch(all, known);
     const twin = odd === null && !known.isHalfReplaced ? findDuplicateNumbers(service, all, known) : null;
@@ -100,7 +104,7 @@ export function findUnrelatedContainers(
 }
 
 interface OriginMismatch {
-  /** The foreign containers; all containers of the service if the foreign ones are unknown. */
+  /** The foreign containers; all containers of the service if it is unknown which of them are foreign. */
   containers: readonly ListedContainer[];
   by: OriginDifference;
   isCertain: boolean;
@@ -116,8 +120,8 @@ function findOriginMismatch(
     container.labels[composeLabels.directory] === known.directory;
   const isApp = service === known.app;
   const isOfServer = known.serverId !== null && (isApp || all.some(({ id }) => id === known.serverId));
-  // If no container has a known origin, trust the instance's directory. The operator has mounted it, or the server
-  // belongs to it.
+  // If no container has a known origin, trust those from the instance's directory. The operator has mounted this
+  // directory, or the server belongs to it.
   const own = isOfServer || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
   if (own.length === 0 && !isApp) return null;
   const odd = all.filter((each) => !own.includes(each));
@@ -130,7 +134,10 @@ function findOriginMismatch(
   return { containers: all, by: differenceOf(all, first), isCertain: false };
 }
 
-/** Returns the texts for the first origin part that differs from the known origin. */
+/**
+ * Returns the message texts for the first part of the origin, such as the directory, in which these containers differ
+ * from `claim`.
+ */
 function differenceOf(odd: readonly ListedContainer[], claim: string): OriginDifference {
   const truth = claim.split('\n');
   const at = truth.findIndex((part, at) => odd.some((each) => originPartsOf(each)[at] !== part));
@@ -146,7 +153,10 @@ function findImageMismatch(all: readonly ListedContainer[], known: KnownInstance
   return { containers: odd, by: otherImage, isCertain: own !== null };
 }
 
-/** Finds containers of a service with the same number. A failed run of another updater probably left one. */
+/**
+ * Finds containers of a service with the same number. One of them was probably left behind by a failed run of another
+ * updater.
+ */
 function findDuplicateNumbers(
   service: string,
   all: readonly ListedContainer[],
@@ -196,8 +206,8 @@ function describeMismatch(
   containers: readonly ListedContainer[],
 ): UnrelatedContainers {
   const keyOf = by === otherImage ? (each: ListedContainer) => repositoryOf(each) ?? '' : composeOriginOf;
-  // A majority proves nothing, because anyone can start containers. It only selects containers for the suggested
-  // command.
+  // A majority proves nothing, because anyone can start containers. It only decides which containers the suggested
+  // command removes.
   const votes = Map.groupBy(containers, keyOf);
   const likely = all
     .map(keyOf)
@@ -212,7 +222,10 @@ function describeMismatch(
 const recreationAdviceOf = (service: string): string =>
   `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
 
-/** Returns the directory's containers with the most common files; all containers if the directory has none. */
+/**
+ * Returns the containers of a directory that share the most common compose and env files; all containers if none
+ * belongs to the directory.
+ */
 export function findLargestComposeOriginGroup<C extends Pick<Container, 'labels'>>(
   containers: readonly C[],
   directory: string,

@@ -13,8 +13,8 @@ export interface LocalImage {
 }
 
 /**
- * Checks whether a container's image is this image, or has the same content. A tag that is published again may only
- * have a different index (docs/contract.md 3.15).
+ * Checks whether a container was created from this image, or from an image with the same content. If a tag is published
+ * again, possibly only its index differs (docs/contract.md 3.15).
  */
 export const isContainerOfImage = (
   { imageId, imageManifest }: ImageInUse,
@@ -35,7 +35,10 @@ export const isSameImage = (
 export const hasSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageInUse): boolean =>
   isContainerOfImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
-/** Checks whether `docker compose up` keeps a container after a pull. Compose up to 5.2 compares the image's id. */
+/**
+ * Checks whether `docker compose up` keeps a container after a pull. Compose up to 5.2 replaces the container if the
+ * image's id has changed.
+ */
 export const canRemainAfterUp = (
   container: ImageInUse & Pick<Container, 'labels'>,
   image: LocalImage | null | undefined,
@@ -43,6 +46,6 @@ export const canRemainAfterUp = (
   isContainerOfImage(container, image) &&
   (container.imageId === image?.id ||
     (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none') ||
-    // Compose 5.3 and later compare only the content. Their label is the manifest's digest, or the image's id if `up`
-    // itself pulled the image.
+    // Compose 5.3 and later compare only the content. They label a container with the manifest's digest, or with the
+    // image's id if `up` itself pulled the image.
     isVersionAtLeast(container.labels[composeLabels.version] ?? '', '5.3'));

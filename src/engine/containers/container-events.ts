@@ -4,7 +4,9 @@ import { EngineError } from '../http/engine-error.ts';
 import { decodeLines } from '../http/lines.ts';
 import { parseJsonOrNull } from '../objects/json.ts';
 
-/** Events about a changed container state, without single health checks: there are too many. */
+/**
+ * Events about a changed container state. Events about single health checks are left out, because there are too many.
+ */
 const changes = [
   ...['create', 'start', 'die', 'oom', 'restart', 'pause', 'unpause', 'rename', 'destroy'],
   'health_status',
@@ -15,8 +17,8 @@ const calmMs = 2_000;
 const deafMs = 250;
 
 /**
- * Lets a caller poll as soon as a container changes. Stream failures are not reported, because the caller also polls
- * without events.
+ * Lets a caller poll as soon as a container changes. Failures of the event stream are not reported, because the caller
+ * also polls without events.
  * @param about - filter for the containers: their ids, `{ container: […] }`, or a label
  */
 export function listenForContainerChanges(engine: Engine, about: EngineFilters) {
@@ -36,7 +38,7 @@ export function listenForContainerChanges(engine: Engine, about: EngineFilters) 
       { ...about, event: changes },
       {
         onEvent: tell,
-        // Poll now, because changes while the stream is closed cause no event.
+        // Poll now, because a change while the stream was closed caused no event.
         onOpen: () => {
           state = 'open';
           tell();
@@ -51,12 +53,12 @@ export function listenForContainerChanges(engine: Engine, about: EngineFilters) 
   open();
   return {
     /**
-     * Resolves when the caller should poll: after an event, or when the stream opens or ends. Waits at most `withinMs`,
-     * and at most two seconds, or 250 ms without an open stream. Returns at once if there was a change since the last
-     * call.
+     * Resolves when the caller should poll: after an event, or when the stream opens or ends. Waits no longer than
+     * `withinMs`, and no longer than two seconds (250 ms if no stream is open). Resolves at once if there was a change
+     * since the last call.
      */
     async next(withinMs: number): Promise<void> {
-      // Reopen a stream at most every two seconds, because a server may close each immediately.
+      // Reopen an ended stream at most once every two seconds, because a server may close each stream immediately.
       if (state === 'over' && performance.now() - openedAt >= calmMs) open();
       if (!hasNews) {
         const { promise, resolve } = Promise.withResolvers<void>();
@@ -72,7 +74,8 @@ export function listenForContainerChanges(engine: Engine, about: EngineFilters) 
 }
 
 /**
- * Records which containers are being stopped. The engine continues a stop without its client, and only events show it.
+ * Records which of these containers are being stopped. The engine continues a stop after its client has disconnected,
+ * and only events show this.
  */
 export function watchContainerStops(engine: Engine, ids: readonly string[]) {
   const stopping = new Set<string>();

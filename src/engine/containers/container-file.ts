@@ -16,7 +16,8 @@ export function rethrowWithArchiveAdvice(error: unknown): never {
 }
 
 /**
- * Maximum bytes read besides the content, for headers and padding. Stops transfers of directories and oversized files.
+ * Maximum number of bytes read in addition to the content, for headers and padding. This limit stops the transfer of a
+ * directory or of a file that is too big.
  */
 const besides = 16 * tarBlockSize;
 
@@ -51,12 +52,13 @@ export async function readContainerFile(
  */
 export async function hasDirectoryEntries(engine: Engine, id: string, path: string): Promise<boolean> {
   const archive = (await readArchive(engine, id, path, 0))?.toString('latin1') ?? '';
-  // The first header is the directory's own. Headers of types x and L are not entries.
+  // The first header is the directory's own. Headers of types x and L are not counted, because they only precede an
+  // entry's header.
   const headers = archive.match(/.{156}[^xL].{100}ustar.{250}/gs) ?? [];
   return headers.length > 1 || archive.length >= besides;
 }
 
-/** Reads the start of a path's tar archive; null if the path does not exist. */
+/** Reads the start of the engine's tar archive of a path. Returns null if the path does not exist. */
 async function readArchive(engine: Engine, id: string, path: string, bytes: number): Promise<Buffer | null> {
   const limit = bytes + besides;
   const options = { params: { id, file: path }, query: { path }, limit, cut: true };
@@ -64,7 +66,7 @@ async function readArchive(engine: Engine, id: string, path: string, bytes: numb
   return status === 404 ? null : body;
 }
 
-/** Returns the archive's first entry if it is a regular file, otherwise a reason. */
+/** Returns the archive's first entry if it is a regular file, otherwise the reason why it cannot be read. */
 function parseFirstFile(archive: Buffer, maxBytes: number): ContainerFile | UnreadableFileReason {
   let extended: Record<string, string> = {};
   for (let at = 0; at + tarBlockSize <= archive.length; ) {

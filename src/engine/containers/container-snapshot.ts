@@ -6,8 +6,8 @@ import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 import { type CopiedFile, readCopiedFiles } from './copied-files.ts';
 
 /**
- * Settings for recreating a container, from the engine's inspection. Never log them, because they include environment
- * variables.
+ * Settings for recreating a container, from the engine's inspection. Never log them, because they include the values of
+ * environment variables.
  */
 export interface ContainerSnapshot {
   /** Id of the container, 64 hexadecimal digits. */
@@ -15,20 +15,26 @@ export interface ContainerSnapshot {
   name: string;
   /** Id of the local image, `sha256:…`. */
   imageId: string;
-  /** Digest of the used image manifest; null if not reported. Missing in journals of earlier updater versions. */
+  /**
+   * Digest of the image manifest that the container used; null if the engine did not report it. Missing in journals of
+   * earlier updater versions.
+   */
   imageManifest?: string | null;
   /** Image reference from which the container was created. */
   imageReference: string;
   /**
-   * Platform of the used manifest, such as `linux/arm64/v8`; null if not reported. An image id may stand for several
-   * platforms.
+   * Platform of the image manifest that the container used, such as `linux/arm64/v8`; null if the engine did not report
+   * the manifest. The image id is not sufficient, because it may stand for several platforms.
    */
   platform: string | null;
   config: Json;
   hostConfig: Json;
   /** Requested endpoint settings, keyed by network name. Empty if the container has no network of its own. */
   networks: Record<string, Json>;
-  /** Container ports published on the host, such as `8080/tcp`. Missing in journals of earlier updater versions. */
+  /**
+   * Container ports published on the host at the time of the snapshot, such as `8080/tcp`. Missing in journals of
+   * earlier updater versions.
+   */
   published?: readonly string[];
   /** Files that compose has copied into the container's own file system. */
   copied: CopiedFile[];
@@ -37,8 +43,8 @@ export interface ContainerSnapshot {
 }
 
 /**
- * Takes snapshots of existing containers. Call this while they run: stopped containers lack the MAC addresses of
- * additional networks.
+ * Takes snapshots of all containers that exist. Call this while the containers are running: for a stopped container,
+ * the engine does not report the MAC addresses of additional networks.
  * @param copied - paths to which compose may have copied files, keyed by container id; see `listCopiedPaths`
  * @throws UpdateError engine-unavailable
  */
@@ -82,8 +88,8 @@ export function toContainerSnapshot(raw: unknown, apiVersion = ''): ContainerSna
     networks: networksOf(toObject(toObject(NetworkSettings).Networks), {
       id,
       mode,
-      // Before API 1.52, `config.MacAddress` is the requested MAC address of the first network. Later versions do not
-      // report it.
+      // Before API 1.52, `config.MacAddress` is the MAC address that was requested for the first network. Since 1.52,
+      // the engine does not report the requested address.
       mac: isVersionAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
     }),
     published: listPublishedPorts(toObject(toObject(NetworkSettings).Ports)),
@@ -93,13 +99,14 @@ export function toContainerSnapshot(raw: unknown, apiVersion = ''): ContainerSna
 }
 
 /**
- * Returns the configuration for recreating a container. Values from the image are harmless: the engine merges them
- * again.
+ * Returns the configuration for recreating a container. It may contain values from the image. They are harmless,
+ * because the engine merges the same values into it again.
  */
 function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
   // The MAC address is part of the endpoint settings, see `networksOf`.
   const { MacAddress: _, ...kept } = config;
-  // The default host name is the old container's id. With the host's UTS namespace, no host name is allowed.
+  // The default host name is derived from the old container's id. A container in the host's UTS namespace must not have
+  // a host name.
   if (kept.Hostname === id.slice(0, 12) || uts === 'host') delete kept.Hostname;
   // Podman also reports the default host name as the variable HOSTNAME.
   if (Array.isArray(kept.Env)) kept.Env = kept.Env.filter((entry) => entry !== `HOSTNAME=${id.slice(0, 12)}`);
@@ -112,8 +119,8 @@ function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; u
 }
 
 /**
- * Returns `Binds` and `Mounts` with the names of anonymous volumes, to mount the same data. An anonymous volume comes
- * from `VOLUME` or from a mount without a source.
+ * Returns `Binds` and `Mounts` with the names of anonymous volumes, so that the new container mounts the same data. The
+ * engine creates an anonymous volume for a `VOLUME` of the image, or for a mount without a source.
  */
 function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | null; Mounts: Json[] | null } {
   const volumes = new Map(
@@ -134,7 +141,8 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       ...Object.keys(toObject(host.Tmpfs)),
     ].map(normalizeContainerPath),
   );
-  // Add only anonymous volumes: other unlisted volumes come from `VolumesFrom`, which the new container has too.
+  // Add only anonymous volumes. A named volume that is in neither `Binds` nor `Mounts` comes from `VolumesFrom`, which
+  // the new container also has.
   const anonymous = [...volumes]
     .filter(([destination, { Name }]) => !named.has(destination) && /^[0-9a-f]{64}$/.test(String(Name)))
     .map(([destination, { Name, RW }]) => ({
@@ -149,7 +157,10 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
   };
 }
 
-/** Returns the requested network settings, without the engine's addresses and its alias, the short id. */
+/**
+ * Returns the requested network settings, without those that the engine chose: the addresses, and the short container
+ * id as an alias.
+ */
 function networksOf(
   networks: Json,
   { id, mode, mac }: { id: string; mode: string; mac: string | null },
@@ -171,7 +182,7 @@ function networksOf(
 
 /**
  * Returns an endpoint's MAC address if it was probably requested, otherwise an empty string. Engines before 28 derive
- * other MAC addresses from the IP address: reuse with another IP address could create duplicates.
+ * other MAC addresses from the IP address: reusing one with a different IP address could create a duplicate.
  */
 function requestedMacOf({ MacAddress, IPAddress }: Json): string {
   const made = String(IPAddress ?? '')

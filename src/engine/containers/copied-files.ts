@@ -3,7 +3,7 @@ import { createTarEntry, tarTrailer } from '../../core/files/tar-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type ContainerFile, readContainerFile } from './container-file.ts';
 
-/** A file that compose copied into a created container. The engine's inspection does not list such files. */
+/** A file that compose copied into a container after creating it. The engine's inspection does not list such files. */
 export interface CopiedFile extends Omit<ContainerFile, 'content'> {
   /** Absolute path in the container. */
   path: string;
@@ -15,8 +15,8 @@ export interface CopiedFile extends Omit<ContainerFile, 'content'> {
 const maxBytes = 1024 * 1024;
 
 /**
- * Returns the container paths of a service's configs and secrets. Compose usually mounts `file` sources, and copies
- * `content` and `environment`.
+ * Returns the container paths of a service's configs and secrets. Compose usually mounts those with a `file`, and
+ * copies those with `content` or `environment` into the container.
  * @param service - the service in the output of `docker compose config --format json`
  */
 export function listCopiedPaths(service: unknown): string[] {
@@ -68,8 +68,8 @@ export function createCopiedFilesArchive(files: readonly CopiedFile[]): Buffer {
 }
 
 /**
- * Formats a record of an extended tar header, such as `17 uid=100000000` with a line feed. The length includes its own
- * digits.
+ * Formats a record of an extended tar header, such as `17 uid=100000000` with a line feed. The number at the beginning
+ * is the length of the record, including the number itself.
  */
 function record(key: string, value: string | number): string {
   const rest = ` ${key}=${value}\n`;

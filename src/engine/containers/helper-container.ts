@@ -6,9 +6,9 @@ import { rethrowWithArchiveAdvice } from './container-file.ts';
 import type { ContainerSnapshot } from './container-snapshot.ts';
 import { createCopiedFilesArchive } from './copied-files.ts';
 
-/** Label of helper containers. The value is the project or path for which one was created. */
+/** Label of helper containers. Its value is the project or the path for which the container was created. */
 const scratchLabel = 'svc-updater.scratch';
-/** Label by which a process finds its helper containers, even after losing a response with an id. */
+/** Label by which a process finds its own helper containers, even if the response with a container's id was lost. */
 const makerLabel = 'svc-updater.maker';
 const maker = randomUUID();
 let hasMade = false;
@@ -16,7 +16,7 @@ let hasMade = false;
 interface HelperContainerOptions {
   /** Platform of the image; chosen by the engine if null. */
   platform?: string | null;
-  /** Label instead of `scratchLabel`, for a container that must outlast the helper containers. */
+  /** Label to set instead of `scratchLabel`, for a container that must outlast the helper containers. */
   label?: string;
   /** Container configuration in the format of the engine's API. */
   config?: Readonly<Record<string, unknown>>;
@@ -46,7 +46,7 @@ export async function createHelperContainer(
     Labels: { ...toObject(config.Labels), ...labels },
     HostConfig: { NetworkMode: 'none', ...hostConfig },
   };
-  // A 404 can also mean a missing log plugin, or a missing container whose volumes are shared.
+  // A 404 can also mean that a log plugin is missing, or a container whose volumes are to be shared.
   return engine.createContainer(spec).catch((error) => {
     const cause = findEngineError(error);
     if (cause?.code === 'not-found' && !/plugin|such container/i.test(cause.message)) return null;
@@ -55,7 +55,7 @@ export async function createHelperContainer(
 }
 
 /**
- * Starts and removes a helper container, to check that the engine accepts the settings.
+ * Starts a helper container to check that the engine accepts the settings, then removes the container.
  * @throws UpdateError engine-unavailable, with the engine's error as its cause
  */
 export async function requireStartableContainer(
@@ -76,7 +76,8 @@ export async function requireStartableContainer(
 }
 
 /**
- * Removes a helper container with its anonymous volumes. A missing container, or one being removed, counts as removed.
+ * Removes a helper container with its anonymous volumes. A container that is missing, or is being removed, counts as
+ * removed.
  * @throws UpdateError engine-unavailable
  */
 export async function removeHelperContainer(engine: Engine, id: string): Promise<void> {
@@ -90,7 +91,7 @@ export const removeHelperContainers = (
   label = scratchLabel,
 ): Promise<void> => removeLabelled(engine, `${label}=${madeFor}`);
 
-/** Removes all helper containers of this process, even those whose ids were lost with a response. */
+/** Removes all helper containers of this process, even those whose ids are unknown because a response was lost. */
 export async function removeOwnHelperContainers(engine: Engine): Promise<void> {
   if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
 }
@@ -114,8 +115,8 @@ export async function copyFilesToContainer(
 }
 
 /**
- * Checks that the engine can copy a container's files into a new container. Call this before any container stops,
- * because compose copies files only after removing the old container. A rollback would then fail too.
+ * Checks that the engine can copy a container's files into a new container. Call this before any container is stopped:
+ * compose copies files only after removing the old container, and a rollback would then fail in the same way.
  * @param project - project whose next run removes the helper container if this run is killed
  * @throws UpdateError engine-unavailable
  */

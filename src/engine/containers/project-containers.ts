@@ -8,7 +8,10 @@ import {
 } from '../objects/container.ts';
 import { composeLabels } from '../objects/labels.ts';
 
-/** Matches compose's temporary name: the first 12 digits of the replaced container's id, `_`, the final name. */
+/**
+ * Matches compose's temporary name for a replacement container: the first 12 digits of the replaced container's id, an
+ * underscore, and the final name.
+ */
 const temporaryName = /^([0-9a-f]{12})_(.+)$/;
 
 export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => temporaryName.test(name);
@@ -26,8 +29,8 @@ export function hasDefaultName(separator: '_' | '-', container: Pick<Container, 
 }
 
 /**
- * Finds services whose containers must keep names like `project_service_1`. Compose would otherwise rename replaced
- * containers.
+ * Finds services whose containers must keep names like `project_service_1`. Otherwise, compose would rename the
+ * containers that it replaces.
  */
 export function findServicesWithUnderscoreNames(containers: readonly Container[]): string[] {
   const named = containers.map((container) => ({ ...container, name: finalNameOf(container) }));
@@ -35,7 +38,8 @@ export function findServicesWithUnderscoreNames(containers: readonly Container[]
     const telling = own.find((each) => hasDefaultName('_', each) || hasDefaultName('-', each));
     return telling === undefined ? null : hasDefaultName('_', telling);
   };
-  // A service with custom names follows the other services, because its links contain their container names.
+  // A service with custom names is included if the other services are, because its links contain the names of their
+  // containers.
   const others = isOld(named) ?? false;
   return [...Map.groupBy(named, serviceOf)]
     .flatMap(([service, own]) => ((isOld(own) ?? others) ? [service] : []))
@@ -55,7 +59,10 @@ export const isUnstartedWithTemporaryName = (container: Container): boolean =>
 export const isUnstartedReplacement = ({ status, labels }: Container): boolean =>
   status === 'created' && labels[composeLabels.replaces] !== undefined;
 
-/** Checks whether a container only runs a hook. Compose 5.3 sets no hook label, only project, service and version. */
+/**
+ * Checks whether a container only runs a hook of its service. Compose 5.3 does not set the hook label: it labels such a
+ * container only with project, service and version.
+ */
 export const isHookContainer = ({ labels }: Pick<Container, 'labels'>): boolean =>
   labels[composeLabels.hook] !== undefined ||
   (labels[composeLabels.number] === undefined && labels[composeLabels.oneOff] === undefined);
@@ -65,8 +72,8 @@ export interface ProjectContainers {
   /** Sorted by container number. Includes containers that have a temporary name but are not leftovers. */
   containers: readonly Container[];
   /**
-   * Never-started containers with temporary names, from an unfinished compose command. The replaced container still
-   * exists, or another container already has the final name.
+   * Never-started containers with temporary names, from an unfinished compose command. For each, the container to be
+   * replaced still exists, or another container already has the final name.
    */
   leftovers: readonly Container[];
 }
@@ -86,7 +93,8 @@ interface PreviousListing {
 }
 
 /**
- * Lists a project's containers. Reuses results, because a project may have a hundred untouched containers.
+ * Lists a project's containers. Reuses results, because a project may have a hundred containers that the run does not
+ * touch.
  * @param previous - previous result: containers with unchanged id, name and status are reused, except those of
  * `services`
  */

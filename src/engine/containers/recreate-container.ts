@@ -56,7 +56,8 @@ async function specOf(
   successors: ReadonlyMap<string, string>,
 ): Promise<ContainerSpec> {
   const { name, platform, config, hostConfig, networks, imageReference, imageId } = snapshot;
-  // Keep the old image reference. If the reference now points to another image, use the image's id.
+  // Keep the old image reference, so that the container looks as before. If the reference now points to a different
+  // image, use the old image's id.
   const isSame = isContainerOfImage(snapshot, await engine.inspectImage(imageReference));
   const endpoints = Object.entries(networks);
   const first = firstNetwork(networks, hostConfig);
@@ -74,7 +75,7 @@ async function specOf(
   });
 }
 
-/** Copies files into a new container. Before API 1.44, also connects its remaining networks. */
+/** Copies files into a new container. Before API 1.44, also connects the container to its remaining networks. */
 async function complete(engine: Engine, snapshot: ContainerSnapshot, id: string): Promise<void> {
   const { networks, hostConfig, copied } = snapshot;
   const first = firstNetwork(networks, hostConfig);
@@ -84,7 +85,10 @@ async function complete(engine: Engine, snapshot: ContainerSnapshot, id: string)
   if (copied.length > 0) await copyFilesToContainer(engine, id, snapshot);
 }
 
-/** Finds the container with the old name. Null unless it is the old container, or was created from the snapshot. */
+/**
+ * Finds the container that now has the old name. Returns null unless it is the old container, or was created from the
+ * snapshot.
+ */
 async function findTwin(
   engine: Engine,
   { id, name, config, ...image }: ContainerSnapshot,
@@ -105,7 +109,7 @@ function firstNetwork(networks: ContainerSnapshot['networks'], { NetworkMode }: 
   return names.find((name) => name === NetworkMode) ?? names[0];
 }
 
-/** Replaces old container ids with those of recreated containers, in shared namespaces and `VolumesFrom`. */
+/** Replaces old container ids with those of recreated containers, in shared namespaces and in `VolumesFrom`. */
 export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, string>): Json {
   const successor = (id: string): string => {
     const found = [...successors].find(([old]) => id.length >= 12 && old.startsWith(id));
@@ -125,7 +129,10 @@ export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, 
   return changed;
 }
 
-/** Limits numbers to the engine's range. In JavaScript, 2⁶³−1 ("no limit") becomes 2⁶³, which the engine rejects. */
+/**
+ * Limits numbers to the range that the engine accepts. In JavaScript, 2⁶³−1 ("no limit") becomes 2⁶³, which the engine
+ * rejects.
+ */
 function limitNumbers<T>(body: T): T {
   const most = 2 ** 63;
   const text = JSON.stringify(body, (_, value) =>

@@ -1,12 +1,15 @@
 import { EngineError, errorMessageOf } from './engine-error.ts';
 
-/** Supported API versions. Engines since 2017 support the oldest; since 1.52, responses lack some fields. */
+/**
+ * Oldest and newest supported API versions. Engines since 2017 support the oldest. Since version 1.52, responses lack
+ * some fields, so those versions are not used.
+ */
 const oldest = '1.30';
 const newest = '1.51';
 
 /**
- * Returns the newest common API version; null if the engine reports none. Requests without a version then use the
- * engine's newest.
+ * Returns the newest API version that both the engine and this program support. Returns null if the engine does not
+ * report its version: the engine then uses its newest version for requests without a version.
  * @throws EngineError if the engine is too old
  */
 export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
@@ -22,8 +25,8 @@ export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string
 }
 
 /**
- * Checks whether the engine rejected the API version, without any effect. The engine may have been replaced since it
- * reported its version.
+ * Checks whether the engine rejected a request because of its API version, so that the request had no effect. The
+ * engine may have been replaced since it reported its version.
  */
 export const isUnsupportedVersionResponse = (response: { status: number; body: Buffer }): boolean =>
   response.status === 400 && /client version \S+ is too (?:new|old)/i.test(errorMessageOf(response));

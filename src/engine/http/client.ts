@@ -20,8 +20,8 @@ const versionPath = '/version';
 const errorBodyLimits = { limit: 64 * 1024, cut: true };
 
 /**
- * Client for the engine's API. The first request selects the newest common API version. All methods throw EngineError,
- * or the signal's reason.
+ * Client for the engine's API. The first request selects the newest API version that the engine and this program
+ * support. All methods throw EngineError, or the signal's reason.
  */
 export class EngineClient {
   /** Latest response to `GET /version`; null before the first response. */
@@ -49,7 +49,7 @@ export class EngineClient {
     });
   }
 
-  /** Opens a streamed response. Fails after an error status, or if nothing arrives for `silenceMs`. */
+  /** Opens a streamed response. Fails after an error status, or if nothing arrives for `silenceMs` milliseconds. */
   async openStream(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
     const opened = await this.#versioned(question, async (requested) => {
       const stream = await openStream(this.#targetOf(), requested, silenceMs);
@@ -63,7 +63,9 @@ export class EngineClient {
     return opened;
   }
 
-  /** Sends a request with the API version in its path, except for `HEAD`, like the docker command. */
+  /**
+   * Sends a request with the API version in its path. Like the docker command, omits the version from `HEAD` requests.
+   */
   async #versioned<T extends EngineResponse>(
     question: EngineRequest,
     send: (requested: EngineRequest) => Promise<T>,
@@ -99,8 +101,8 @@ export class EngineClient {
   }
 
   /**
-   * Returns the API version; null if the engine reports none or a proxy blocks `GET /version`. The engine then uses its
-   * newest.
+   * Returns the API version for requests. Returns null if the engine does not report its version, or if a proxy blocks
+   * `GET /version`: the engine then uses its newest version.
    */
   #agree(): Promise<string | null> {
     const requested = { method: 'GET', path: versionPath, deadlineMs: this.#deadlineMs } as const;

@@ -33,7 +33,7 @@ export class EngineError extends Error {
   }
 }
 
-/** Codes for responses with an error status. Other codes mean a missing or invalid response. */
+/** Codes for responses with an error status. All other codes mean that the response is missing or invalid. */
 export const rejectionCodes = ['refused', 'not-found', 'conflict', 'refused-by-proxy'] as const;
 
 /** Returns the error itself or its cause, whichever is an EngineError; null if neither is. */

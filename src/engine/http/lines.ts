@@ -4,7 +4,7 @@ import { EngineError } from './engine-error.ts';
 /** Maximum length of a line in UTF-16 code units. The engine's lines are shorter. */
 const longestLine = 1024 * 1024;
 
-/** Splits bytes into lines, and truncates long ones. `end` reports a last line without a line break. */
+/** Splits bytes into lines, and truncates long lines. `end` reports the last line if it has no line break. */
 export function createLineSplitter(onLine: (line: string) => void, longest = longestLine) {
   const decoder = new StringDecoder('utf8');
   let line = '';

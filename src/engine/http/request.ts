@@ -1,5 +1,5 @@
-// An engine or proxy may interrupt or stall a response at any byte. Every request with a deadline settles by this
-// deadline.
+// An engine or a proxy may interrupt or stall a response at any byte. Therefore, every request that has a deadline
+// settles by that deadline.
 
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
@@ -14,11 +14,12 @@ export interface EngineRequest {
   headers?: OutgoingHttpHeaders;
   /** Buffers and streams are sent as a tar archive, other values as JSON. */
   body?: unknown;
-  /** Milliseconds for the whole response, or for the headers of a stream; Infinity for no limit. */
+  /** Time limit in milliseconds for the whole response, or only for the headers of a stream; Infinity for no limit. */
   deadlineMs: number;
   signal?: AbortSignal;
   /**
-   * Maximum response size in bytes, 16 MiB by default. Longer responses are truncated with `cut`, otherwise an error.
+   * Maximum size of the response in bytes, 16 MiB by default. A longer response is truncated if `cut` is set;
+   * otherwise, it is an error.
    */
   limit?: number;
   cut?: boolean;
@@ -48,7 +49,7 @@ export function createClientRequest(
   path: string,
   { headers, ...how }: { method?: string; headers?: OutgoingHttpHeaders } = {},
 ): ClientRequest {
-  // Import on demand, because a static import would load `node:https` even for a unix socket.
+  // Load the module on demand, because a static import would load `node:https` even for a unix socket.
   const { request } = process.getBuiltinModule(tls ? 'node:https' : 'node:http');
   return request({
     ...options,
@@ -80,7 +81,8 @@ export async function sendEngineRequest(
 }
 
 /**
- * Sends a request and returns a stream of any duration. Fails after a silence of `idleMs`.
+ * Sends a request and returns its response as a stream of any duration. The stream fails if nothing arrives for
+ * `idleMs` milliseconds.
  * @throws EngineError if no response begins before the deadline; the signal's reason
  */
 export async function openStream(
@@ -122,11 +124,12 @@ function send(
     // For some responses, such as a protocol upgrade, Node emits only `close`.
     request.on('close', () => reject(new Error('the connection was closed before the engine answered')));
     request.on('response', (answer) => {
-      // Without a listener, a late error would end the process. Earlier errors also reach the response's reader.
+      // Without a listener, an error after the response has been read would end the process. Earlier errors also reach
+      // the code that reads the response.
       answer.on('error', () => {});
       resolve(answer);
     });
-    // Ignore errors of the body: the engine may respond before it has received everything.
+    // Ignore errors of the body's stream, because the engine may respond before it has received the whole body.
     if (content instanceof Readable) pipeline(content, request).catch(() => {});
     else request.end(content);
     return { answer: promise, close: () => void request.destroy() };
@@ -169,7 +172,7 @@ async function* chunksOf(
   const iterator: AsyncIterator<Buffer> = response[Symbol.asyncIterator]();
   try {
     for (;;) {
-      // Each chunk has its own deadline, without the consumer's time between chunks.
+      // Each chunk has its own deadline. The time that the consumer takes between chunks does not count.
       const { done, value } = await awaitWithDeadline(iterator.next(), idleMs, requested);
       if (done) return;
       yield value;
@@ -208,7 +211,9 @@ export async function awaitWithDeadline<T>(
   }
 }
 
-/** Returns a name for messages, such as `GET /containers/x/json`. The query is omitted, because it may be secret. */
+/**
+ * Returns a name for messages, such as `GET /containers/x/json`. The query is omitted, because it may contain secrets.
+ */
 export const requestNameOf = ({ method, path }: Pick<EngineRequest, 'method' | 'path'>): string =>
   `${method} ${path.replace(/\?.*/, '')}`;
 

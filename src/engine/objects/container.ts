@@ -6,7 +6,7 @@ import { normalizePlatform } from './platform.ts';
 
 /** A mount and the location of its data. */
 export interface StorageMount extends Mount {
-  /** Path on the host, for a volume its root; empty if the host has no path. */
+  /** Path on the host; for a volume, the path of its root. Empty if the storage has no path on the host. */
   path: string;
   /** Mounted directory of the volume; empty if the whole volume is mounted. */
   subpath: string;
@@ -19,7 +19,10 @@ export interface Container extends ReturnType<typeof toContainer> {}
 export interface ListedContainer extends ReturnType<typeof toListedContainer> {}
 
 export interface Image extends ReturnType<typeof toImage> {
-  /** Whether the tag's digest is unknown, because Podman may report several digests for an image. */
+  /**
+   * Whether it is unknown which of the image's digests belongs to its tag. Podman may report several digests for an
+   * image.
+   */
   isUnclear?: boolean;
 }
 
@@ -116,11 +119,14 @@ export function toContainer(raw: Raw) {
     /** Id of the container, 64 hexadecimal digits. */
     id: String(raw.Id),
     name: String(raw.Name ?? '').replace(/^\//, ''),
-    /** Local image id, `sha256:…`: an index digest with the containerd store, otherwise a configuration digest. */
+    /**
+     * Id of the local image, `sha256:…`. It is an index digest with the containerd image store, otherwise a
+     * configuration digest.
+     */
     imageId: String(raw.Image ?? ''),
     /**
-     * Digest of the platform's image manifest; null if not reported. Unlike an index digest, it does not depend on
-     * attestations.
+     * Digest of the image manifest for the container's platform; null if the engine does not report it. Unlike the
+     * digest of an index, it does not depend on attestations.
      */
     imageManifest: manifestDigestOf(raw),
     /** Platform of the container, such as `linux/arm64`; null if the engine does not report it. */
@@ -141,7 +147,7 @@ export function toContainer(raw: Raw) {
     restartCount: Number(raw.RestartCount ?? 0),
     restartPolicy: String(host.RestartPolicy?.Name || 'no'),
     stopTimeout: stopTimeoutOf(config),
-    /** Health status: `healthy`, `unhealthy` or `starting`; null without a health check. */
+    /** Health status: `healthy`, `unhealthy` or `starting`; null if the container has no health check. */
     health: state.Health?.Status && state.Health.Status !== 'none' ? String(state.Health.Status) : null,
     lastHealthOutput: String(log.at(-1)?.Output ?? ''),
     healthCheck: toHealthCheck(config.Healthcheck ?? {}, log),
@@ -178,7 +184,9 @@ export function toListedContainer(raw: unknown) {
     name: String(Names?.[0] ?? '').replace(/^\//, ''),
     status: toContainerStatus(State),
     imageId: String(ImageID ?? ''),
-    /** Image reference at the container's creation; the image id if the reference now points elsewhere. */
+    /**
+     * Image reference from which the container was created; the image id if the reference now points to another image.
+     */
     imageReference: String(Image ?? ''),
     labels: (Labels ?? {}) as Labels,
     /** `container:<id>` if the container uses another container's network. */
@@ -215,7 +223,7 @@ function storageOf(mounts: readonly Raw[], host: Raw): StorageMount[] {
   return [...others, ...inMemory];
 }
 
-/** Returns the host name, aliases and addresses of a container for others in its networks. */
+/** Returns the host name, aliases and addresses by which other containers in its networks can reach a container. */
 const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
   toNonEmptyTexts([
     config.Hostname,
@@ -245,7 +253,10 @@ export function toImage(raw: Raw) {
     id: String(raw.Id),
     /** Digests of the local platform manifests; empty if the engine does not report them. */
     manifests: toNonEmptyTexts(here.map(({ ID }) => ID)),
-    /** Platforms of the image that are stored locally. Without manifests, the platform of the image's configuration. */
+    /**
+     * Platforms of the image that are stored locally. If the engine reports no manifests, this is the platform of the
+     * image's configuration.
+     */
     platforms: manifests ? platforms(here) : [own ?? []].flat(),
     /** Platform in the image's configuration; null if there is none. */
     platform: own,
@@ -253,8 +264,8 @@ export function toImage(raw: Raw) {
     labels: (raw.Config?.Labels ?? {}) as Labels,
     env: parseEnvironment(raw.Config?.Env),
     /**
-     * Configuration that containers inherit; null without local content for the engine's platform. The containerd store
-     * then reports an empty `Config` and `Os`.
+     * Configuration that containers inherit; null if the image has no local content for the engine's platform. In this
+     * case, the containerd store reports an empty `Config` and `Os`.
      */
     config: (raw.Os === '' ? null : (raw.Config ?? {})) as Readonly<Record<string, unknown>> | null,
     /** Size in bytes. */

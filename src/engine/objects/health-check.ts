@@ -12,12 +12,12 @@ export function toHealthCheck(config: Json, log: unknown) {
   const results = (toList(log) as Json[]).map(toObject);
   const last = results.at(-1);
   return {
-    /** Longest time in milliseconds from start until the engine reports healthy or unhealthy. */
+    /** Longest time in milliseconds from the container's start until the engine reports it as healthy or unhealthy. */
     longestDecisionMs:
       (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
     /**
-     * Exit code and last line of the last check; null if it succeeded. Durations are removed, so that repeated failures
-     * match.
+     * Exit code and last output line of the last check; null if that check did not fail. Durations are removed, so that
+     * repeated failures have the same text.
      */
     failureText: last === undefined || last.ExitCode === 0 ? null : failure(last),
     /** Whether all checks in the log failed because their program could not be started. */
@@ -37,10 +37,16 @@ const linesOf = ({ Output }: Json): string[] =>
 const failure = (result: Json): string =>
   `${result.ExitCode} ${(linesOf(result).at(-1) ?? '').replace(/\d+(?:\.\d+)? ?m?s\b/g, '').slice(0, 200)}`;
 
-/** Matches a shell's message about a missing program, because `|| exit 1` often hides exit code 127. */
+/**
+ * Matches a shell's message about a missing program. Exit code 127 is not sufficient, because `|| exit 1` often hides
+ * it.
+ */
 const notFound = /^\S*sh: (?:(?:line )?\d+: )?\S+: (?:command )?not found$/;
 
-/** Checks whether a check's program could not start. Exit code -1 also means a timeout, so check the output. */
+/**
+ * Checks whether a check's program could not be started. Exit code -1 may also mean a timeout, so the output is checked
+ * too.
+ */
 function couldNotRun(result: Json): boolean {
   const lines = linesOf(result);
   if (result.ExitCode === -1) return !/^Health check exceeded timeout/.test(lines[0] ?? '');

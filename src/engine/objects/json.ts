@@ -5,7 +5,7 @@ export const toObject = (value: unknown): Json => (value ?? {}) as Json;
 export const toList = <T = unknown>(value: unknown): T[] => (Array.isArray(value) ? value : []);
 export const toStrings = (value: unknown): string[] => toList(value).map(String);
 
-/** Checks whether the engine treats a request value like a missing value, and uses its default. */
+/** Checks whether the engine treats a value in a request as if it were missing, and uses its default. */
 export const isUnsetValue = (value: unknown): boolean =>
   value === undefined ||
   value === null ||

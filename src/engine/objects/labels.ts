@@ -14,13 +14,13 @@ export const composeLabels = {
   number: `${compose}.container-number`,
   /** `True` for a container of `docker compose run`, `False` for other containers. */
   oneOff: `${compose}.oneoff`,
-  /** Label of a hook's container. Newer versions of compose keep the container after a failed hook. */
+  /** Set on a container that runs a service's hook. Newer versions of compose keep the container if the hook fails. */
   hook: `${compose}.hook`,
   /** Set on a container that replaces another container. */
   replaces: `${compose}.replace`,
   /** Version of compose that created the container. */
   version: `${compose}.version`,
-  /** The container's image: its id up to compose 5.2; since 5.3, usually the manifest's digest. */
+  /** Image of the container: up to compose 5.2, the image's id; since 5.3, usually the digest of the manifest. */
   image: `${compose}.image`,
   /** Hash of the definition from which a container, network or volume was created. */
   configHash: `${compose}.config-hash`,
@@ -43,7 +43,7 @@ export const swarmLabels = {
   serviceId: 'com.docker.swarm.service.id',
 } as const;
 
-/** Annotations with an image's name in an OCI layout. The engine uses this name when loading. */
+/** Annotations with an image's name in an OCI layout. The engine reads the name when it loads the layout. */
 export const ociLayoutAnnotations = {
   name: 'io.containerd.image.name',
   tag: 'org.opencontainers.image.ref.name',

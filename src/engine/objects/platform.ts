@@ -4,7 +4,10 @@ const others: Readonly<Record<string, string>> = { aarch64: 'arm64', x86_64: 'am
 /** Additional platform whose programs a machine can run, keyed by the machine's own platform. */
 const runsToo: Readonly<Record<string, string>> = { 'linux/amd64': 'linux/386', 'linux/arm64': 'linux/arm' };
 
-/** Normalizes `linux/arm64/v8`, `linux/aarch64` and `arm64` to `linux/arm64`. The engine chooses the variant. */
+/**
+ * Normalizes a platform: `linux/arm64/v8`, `linux/aarch64` and `arm64` become `linux/arm64`. The variant is omitted,
+ * because the engine chooses it.
+ */
 export function normalizePlatform(text: string): string {
   const parts = text.toLowerCase().split('/');
   const [os, machine = ''] = parts.length === 1 ? ['linux', ...parts] : parts;

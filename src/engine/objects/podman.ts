@@ -1,5 +1,5 @@
-// Converts Podman's values in inspections to Docker's, so that other modules need to know only Docker's. Values that
-// the owner has requested are not changed.
+// Converts Podman's values in inspections to Docker's values, so that other modules need to know only the latter.
+// Values that the owner has requested are not changed.
 
 import { constants } from 'node:os';
 import { isUnsetValue, type Json, toList, toObject, toStrings } from './json.ts';
@@ -85,7 +85,10 @@ export function addPodmanDefaults(planned: Json, running: Json): Json {
   };
 }
 
-/** Checks whether Podman added a variable. If a user is set, HOME comes from a file in the image. */
+/**
+ * Checks whether Podman added an environment variable. If the definition sets a user, HOME may have any value, because
+ * Podman reads it from a file in the image.
+ */
 function isPodmanVariable(entry: string, { Hostname, User }: Json): boolean {
   if (/^HOME=(\/|\/root)?$/.test(entry)) return true;
   if (entry.startsWith('HOME=/')) return !isUnsetValue(User);

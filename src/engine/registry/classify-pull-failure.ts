@@ -1,6 +1,9 @@
 import type { ErrorCode } from '../../core/errors/update-error.ts';
 
-/** When to retry a failed pull: `patiently` after a rate limit, `often` after a temporary failure. */
+/**
+ * When to retry a failed pull. `once`: only the first retry can help. `patiently`: the registry limits requests.
+ * `often`: the failure is temporary.
+ */
 export type PullRetryPolicy = 'never' | 'once' | 'patiently' | 'often';
 
 interface PullFailure {
@@ -14,11 +17,11 @@ interface PullFailure {
 
 type Row = readonly [RegExp, PullFailure['code'], PullRetryPolicy, sentence: string, advice?: string];
 
-/** Matches a code only if the text calls it a status: a size or port may be equal. */
+/** Matches a status code only if the text calls it a status, because a size or a port may be the same number. */
 const status = (codes: string): string => String.raw`(?:status(?: code)?:?|\bhttp|…"?:) (?:${codes})\b`;
 const refused = 'the registry denied access (wrong or missing credentials)';
 
-/** Causes of failed pulls, with patterns for messages. The first match decides. */
+/** Causes of failed pulls, with patterns for the error messages. The first match decides. */
 const rows: readonly Row[] = [
   [
     /(cannot|failed to) connect to the docker (daemon|api)|error during connect/i,
@@ -93,7 +96,7 @@ const rows: readonly Row[] = [
     'often',
     'the registry reported a server error (5xx)',
   ],
-  // An error response quotes the registry only after a 403, unlike an error in the response stream.
+  // Unlike an error in the response stream, an error response quotes the registry only if the registry returned 403.
   [/error response from daemon: error from registry: /i, 'pull-denied', 'never', refused],
   [/error from registry: /i, 'pull-failed', 'often', 'the registry returned an error'],
 ];
@@ -119,8 +122,8 @@ export function classifyPullFailure(
 }
 
 /**
- * Removes names, addresses, digests and sizes: `registry.example:403` and `not-found.example` do not describe the
- * failure.
+ * Removes names, addresses, digests and sizes, because they do not describe the failure. Examples are
+ * `registry.example:403` and `not-found.example`.
  */
 function removeNamesAndNumbers(text: string, references: Iterable<string>): string {
   const names = [...references].flatMap((reference) => {

@@ -1,7 +1,10 @@
 import { type Json, parseJsonOrNull, toObject } from '../objects/json.ts';
 
 export interface PullProgress {
-  /** Percentage from 0 to 99, because only the command's end completes a pull. Null until all layer sizes are known. */
+  /**
+   * Percentage from 0 to 99, because a pull is complete only when the command has finished. Null until the size of
+   * every layer is known.
+   */
   percent: number | null;
   doneBytes: number;
   /** Total size of the layers with a known size. */
@@ -20,20 +23,26 @@ export class PullProgressMeter {
   /** `awaited` after the engine has announced the pull, `reached` after the last line of the pull. */
   #end: 'unknown' | 'awaited' | 'reached' = 'unknown';
 
-  /** Returns the progress after a line of `docker compose --progress json pull`; null without layer progress. */
+  /**
+   * Returns the progress after a line of `docker compose --progress json pull`; null if the line contains no layer
+   * progress.
+   */
   readLine(line: string): PullProgress | null {
     const event = parseJsonOrNull(line);
     return typeof event?.parent_id === 'string' ? this.addEvent(event) : null;
   }
 
-  /** Whether the engine has reported the end of the pull. A response can end early, for example at a proxy. */
+  /**
+   * Whether the engine has reported the end of the pull. The end of the response is not sufficient, because a proxy may
+   * end it early.
+   */
   get hasEnded(): boolean {
     return this.#end === 'reached';
   }
 
   /**
-   * Returns the progress after an event; null without layer progress. Compose's version decides whether `text` or
-   * `status` has the engine's text.
+   * Returns the progress after an event; null if the event contains no layer progress. Depending on its version,
+   * compose puts the engine's text in `text` or `status`.
    */
   addEvent({ id, text, status, progressDetail, ...bytes }: Json): PullProgress | null {
     const words = [String(text ?? ''), String(status ?? '')];
@@ -57,8 +66,8 @@ export class PullProgressMeter {
   }
 
   /**
-   * Detects the end of a pull: docker begins with `Pulling from …` and ends with `Status: …`. Other engines, such as
-   * Podman, send neither, so any line may be the last.
+   * Detects the end of a pull. Docker's pull begins with `Pulling from …` and ends with `Status: …`. Other engines,
+   * such as Podman, send neither, so any of their lines may be the last.
    */
   #readEnd(status: string): void {
     if (status.startsWith('Pulling from ')) this.#end = 'awaited';

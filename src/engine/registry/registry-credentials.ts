@@ -17,7 +17,10 @@ export async function readRegistryCredentials(
   return parseRegistryCredentials(text, repository);
 }
 
-/** Returns the credentials from a config.json; null if there are none or a store keeps them. */
+/**
+ * Returns the credentials for an image's registry from a config.json. Returns null if there are none, or if a
+ * credential store keeps them.
+ */
 export function parseRegistryCredentials(configText: string, repository: string): RegistryCredentials | null {
   const auths = toObject(parseJsonOrNull(configText)?.auths);
   const wanted = hostOf(registryOf(repository));
@@ -33,7 +36,7 @@ export function parseRegistryCredentials(configText: string, repository: string)
   return user === undefined ? null : { username: user, password: secret ?? '', serveraddress: key };
 }
 
-/** Returns a repository's registry: its first part if that looks like a host, otherwise Docker Hub. */
+/** Returns a repository's registry: its first part if that looks like a host name, otherwise Docker Hub. */
 function registryOf(repository: string): string {
   const [first = '', ...rest] = repository.split('/');
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');

@@ -4,9 +4,12 @@ import { unescapeOctal } from '../../core/mounts/mount-table.ts';
 import { type Container, isUp } from '../objects/container.ts';
 
 export interface OwnContainerClues {
-  /** Container id of 64 hexadecimal digits, from the source path of /etc/hostname; null if not found. */
+  /**
+   * Container id of 64 hexadecimal digits, from the source path of the mount at /etc/hostname. Null if the mount table
+   * contains no id.
+   */
   id: string | null;
-  /** Name or id for the engine's lookup: the id if known, otherwise the host name. */
+  /** Name or id by which the engine may find the container: the id if it is known, otherwise the host name. */
   name: string;
   /** Host directory of the container's writable layer; null if the root is not an overlay. */
   layer: string | null;
@@ -23,8 +26,8 @@ interface ContainerLookup {
 }
 
 /**
- * Reads the clues from the mount table, host name and environment. The host name is less reliable, because the operator
- * may have chosen it.
+ * Reads the clues from the mount table, the host name and the environment. The host name is less reliable, because the
+ * operator may have chosen it.
  */
 export async function readOwnContainerClues(): Promise<OwnContainerClues> {
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
@@ -50,9 +53,9 @@ export function parseOwnContainerClues(
 }
 
 /**
- * Finds the container in which a process runs; null if not found. In another container's network, /etc files and host
- * name are that container's (docs/contract.md 8.22). The writable layer therefore decides, or the mounts if the engine
- * reports no layers.
+ * Finds the container in which a process runs; null if the engine has no such container. A process in another
+ * container's network sees that container's /etc files and host name (docs/contract.md 8.22). Its own container is
+ * therefore identified by the writable layer, or by mounts if the engine reports no layers.
  */
 export async function findOwnContainer(
   lookup: ContainerLookup,
@@ -67,8 +70,8 @@ export async function findOwnContainer(
 }
 
 /**
- * Checks whether a container has this process's writable layer; null if unknown. Among long mount options, the mount
- * table contains only the path's end, which is sufficient.
+ * Checks whether a container has the writable layer of this process; null if one of the two layers is unknown. If the
+ * mount options are long, the mount table contains only the end of the path, so a match of the end is sufficient.
  */
 function isOwnLayer({ upperDir }: Container, { layer }: OwnContainerClues): boolean | null {
   if (upperDir === null || layer === null) return null;
@@ -76,8 +79,8 @@ function isOwnLayer({ upperDir }: Container, { layer }: OwnContainerClues): bool
 }
 
 /**
- * Finds the best match: most mounts, then most matching sources, then most matching variables. Null if containers of
- * different images match equally.
+ * Returns the container that matches this process best: the one with the most mounts, then with the most matching
+ * sources, then with the most matching variables. Returns null if containers of different images match equally well.
  */
 async function findBestMatch(
   candidates: readonly Container[],
@@ -97,8 +100,8 @@ async function findBestMatch(
 }
 
 /**
- * Counts a container's mounts, and the mount sources and variables that match this process. Null if this process lacks
- * one of the mounts: the container must be another.
+ * Counts a container's mounts, and the mount sources and variables that match this process. Returns null if this
+ * process lacks one of the mounts, because it then runs in another container.
  */
 async function countMatches({ mounts, env }: Container, own: OwnContainerClues): Promise<number[] | null> {
   let sources = 0;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Returns why root in this container is another user on the host; null if it is root. A rootless engine maps root to
- * its own user; `userns-remap` maps all users to a range.
+ * Returns why root in this container is another user on the host; null if root is also root on the host. A rootless
+ * engine maps root to the user that runs the engine; `userns-remap` maps all users to a range.
  */
 export function readUserMapping(map: string = readMap()): 'remapped' | 'rootless' | null {
   const [inside, outside, count] = (map.split('\n')[0] ?? '').trim().split(/ +/).map(Number);

@@ -34,8 +34,8 @@ const leaderless =
   /does not have a leader|context deadline exceeded|lost leadership|no longer the leader|raft: (?:stopped|failed)|code = (?:Unavailable|DeadlineExceeded|Canceled)|context canceled|connection (?:refused|error|reset)|transport is closing|election|proposal dropped/i;
 
 /**
- * Sends a request to a manager, and repeats it while the Swarm has no leader. After a lost response, a repeated write
- * fails with `out of sequence` or `already exists`: read the object again.
+ * Sends a request to a manager, and repeats it while the Swarm has no leader. If the response to a write was lost, the
+ * repeated write fails with `out of sequence` or `already exists`. The caller must then read the object again.
  * @throws UpdateError engine-unavailable, CancelledError
  */
 async function requestSwarm(
@@ -68,7 +68,8 @@ async function get(engine: Engine, name: EngineCallName, filters?: EngineFilters
 }
 
 /**
- * Reads the engine's own node and the Swarm's settings. Null if the engine is not a manager, or rejects the request.
+ * Reads the engine's own node and the Swarm's settings. Returns null if the engine is not a manager, or rejects the
+ * request.
  * @throws UpdateError engine-unavailable
  */
 export async function readSwarmManagerInfo(engine: Engine): Promise<SwarmManagerInfo | null> {

@@ -36,7 +36,9 @@ export function toSwarmService(raw: Json) {
     name: text(spec.Name),
     /** Name of the stack; null if the service belongs to no stack. */
     stack: serviceLabelsOf(spec)[swarmLabels.stack] ?? null,
-    /** Version when the service was read. An update with this number fails after any later change. */
+    /**
+     * Version of the service when it was read. An update with this number fails if the service has changed since then.
+     */
     version: versionOf(raw),
     /** Contains secret values: never log it. */
     spec,

@@ -6,7 +6,10 @@ import { ApplicationError, callApplication } from './call-application.ts';
 
 const longestTitle = 200;
 
-/** Unknown kinds count as `job`, and unknown states as running. @throws ApplicationError */
+/**
+ * Fetches the jobs. A job of an unknown kind counts as `job`, and a job in an unknown state counts as running. @throws
+ * ApplicationError
+ */
 export async function fetchJobs(
   { queue }: Pick<ValidatedInstanceOptions, 'queue'>,
   { host }: ServerTiming,
@@ -26,7 +29,7 @@ export async function fetchJobs(
   });
 }
 
-/** Null if the value is not a time, or its year does not have four digits. */
+/** Returns null if the value is not a time, or if its year does not have four digits. */
 function toIsoTime(value: unknown): string | null {
   if (!(value instanceof Date) && typeof value !== 'string' && typeof value !== 'number') return null;
   const date = new Date(value);

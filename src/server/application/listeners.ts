@@ -13,7 +13,8 @@ export class UpdateEventListeners {
 
   /** Returns a function that removes the listener. */
   on<E extends keyof UpdateEvents>(event: E, listener: (payload: UpdateEvents[E]) => unknown): () => void {
-    // A new function for each call, because a listener may be added twice and removed once.
+    // Create a new function for each call: if a listener was added twice, removing one of the two must not remove the
+    // other.
     const own = async (payload: UpdateEvents[E]) => {
       try {
         await listener(payload);

@@ -36,7 +36,7 @@ export class QueuePauser {
   }
 
   /**
-   * Requests a state, even if the state is already requested. Failures are retried in the background.
+   * Requests a state, even if the last call requested the same state. Failures are retried in the background.
    * @throws ApplicationError if the first attempt fails
    */
   requestState(held: boolean): Promise<void> {

@@ -2,7 +2,8 @@ import { sleepFor } from '../../core/cancellation/wait-until.ts';
 import type { ServerTiming } from '../contract/timing.ts';
 
 /**
- * Retries `attempt` with growing pauses until it succeeds. Null if `onFailure` returns false or the signal is aborted.
+ * Retries `attempt` with growing pauses until it succeeds. Returns null if `onFailure` returns false or the signal is
+ * aborted.
  */
 export async function retryWithBackoff<T>(
   attempt: () => Promise<T>,

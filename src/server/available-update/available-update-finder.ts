@@ -33,8 +33,8 @@ interface UpdateFinderContext extends FeedContext {
 }
 
 /**
- * Determines the available update from the feed, the channel and the last run. A version missed because of a stale tag
- * is offered again once the tag is moved.
+ * Determines the available update from the feed, the channel and the last run. If the last run missed its target
+ * version because of a stale tag, that version is not offered until the tag has been moved.
  */
 export class AvailableUpdateFinder {
   readonly #context: UpdateFinderContext;
@@ -49,7 +49,9 @@ export class AvailableUpdateFinder {
   /** Channel that was last read from the store or written to it. */
   #channel: Channel = 'stable';
   #skipped: Skipped | null = null;
-  /** Version available at the previous check. Only a different version emits the `offer` event. */
+  /**
+   * Version available at the previous check. The `offer` event is emitted only if a different version is available now.
+   */
   #announced: string | null = null;
 
   constructor(context: UpdateFinderContext, lastRun: () => Promise<Run | null>) {
@@ -80,7 +82,7 @@ export class AvailableUpdateFinder {
     this.#feed?.close();
   }
 
-  /** Reads the feed for an admin, and also offers a release not yet rolled out to this instance. */
+  /** Reads the feed for an admin, and also offers a release that has not been rolled out to this instance yet. */
   async check(): Promise<void> {
     await this.#feed?.check();
     const run = await this.#lastRun();
@@ -123,8 +125,8 @@ export class AvailableUpdateFinder {
   }
 
   /**
-   * Returns the new settings of a verified release, and which are already set. If the engine does not respond, none
-   * counts as set.
+   * Returns the new settings of a verified release, and which of them are already set. If the engine does not respond,
+   * no setting counts as set.
    */
   async settings(proof: ReleaseFile | string | undefined): Promise<AddedReleaseSetting[]> {
     const listed = (typeof proof === 'object' && proof.settings) || [];
@@ -147,17 +149,18 @@ export class AvailableUpdateFinder {
   }
 
   /**
-   * Returns the current facts and the available update. `offer` includes the status fields about feed and channel file.
+   * Returns the current facts and the available update. `offer` includes the status fields about the feed and the
+   * channel file.
    * @param last - the last run, if the caller has read it
    */
   async now(last?: Run | null) {
     const { ledger, settings } = this.#context;
     const run = last === undefined ? await this.#lastRun() : last;
-    // If the store does not respond, use the last channel. Another status field reports the error.
+    // If the store does not respond, use the last known channel. Another field of the status reports the error.
     const channel = (await ledger.read('channel').catch(() => this.#channel)) ?? 'stable';
     const isNew = channel !== this.#channel;
     this.#channel = channel;
-    // If another server changed the channel, verify the new channel's releases and read its channel file.
+    // If another server has changed the channel, verify the new channel's releases and read its channel file.
     if (isNew) this.#feed?.checkForChannel(channel);
     this.#skipped = await ledger.read('skip').catch(() => this.#skipped);
     const word = await this.readPublisherNotice();

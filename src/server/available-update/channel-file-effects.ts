@@ -18,8 +18,8 @@ export interface ChannelFileEffects {
   /** Security update that the running version needs; null if none is needed. */
   urgent: UrgentUpdate | null;
   /**
-   * Newer release that has not been rolled out to this instance; null if there is none. `isAsked`: an admin has
-   * requested the release anyway.
+   * Newer release that has not been rolled out to this instance; null if there is no such release. `isAsked` is true if
+   * an admin has requested the release anyway.
    */
   held: { version: string; percent: number; isAsked: boolean } | null;
   /** Time at which the channel file expired, in ISO 8601; null if it has not expired. */
@@ -34,8 +34,8 @@ export const noChannelFileEffects: ChannelFileEffects = {
 };
 
 /**
- * Returns the effects of a channel file on an instance (docs/contract.md 8.40). An unsigned file only recalls releases
- * and marks urgent updates.
+ * Returns the effects of a channel file on an instance (docs/contract.md 8.40). If the file is not signed, only its
+ * recalls and its urgency have an effect.
  * @param facts - `rollout` is null if the store does not respond; `now` is in milliseconds since 1970
  */
 export function evaluateChannelFile(
@@ -55,14 +55,17 @@ export function evaluateChannelFile(
   };
 }
 
-/** Omits the versions in `left`, and all canary builds older than the newest one in `left`. */
+/**
+ * Returns the releases without the versions in `left` and without canary builds older than the newest canary build in
+ * `left`.
+ */
 export function excludeVersions(
   releases: readonly Release[],
   left: readonly Pick<Release, 'version'>[],
 ): readonly Release[] {
   if (left.length === 0) return releases;
   const canary = newestCanary(left);
-  // Older canary builds have no tag of their own: an update would install the build in `left`.
+  // Older canary builds have no tag of their own, so an update to one of them would install the build in `left`.
   const isReplaced = (version: string) =>
     canary !== null && channelOf(version) === 'canary' && compareVersions(version, canary) <= 0;
   return releases.filter(

@@ -16,15 +16,21 @@ import { UnverifiedError } from '../../provenance/verify-release.ts';
 import { ApplicationError } from '../application/call-application.ts';
 import { type FeedContext, isSignedTimeInFuture } from './release-verifier.ts';
 
-/** Time limit in milliseconds for reading all copies. Short, because an admin may be waiting. */
+/**
+ * Time limit in milliseconds for reading all copies of a channel file. The limit is short, because an admin may be
+ * waiting.
+ */
 const longestRead = 20_000;
 
 type ChannelFileCopy = ChannelFile & { signer?: string };
 
-/** Returns the newest file without a future date; if there is none, the newest file. */
+/**
+ * Returns the newest file that is not dated in the future. If all files are dated in the future, returns the newest of
+ * them.
+ */
 function selectEffectiveFile(stored: readonly ChannelFile[]): ChannelFile | null {
   const file = newestOf(stored.filter(isPast)) ?? newestOf(stored);
-  // Recalls in files with a future date also count, because the local clock may be slow.
+  // The recalls in files with a future date also count, because the local clock may be slow.
   const recalled = stored.flatMap((each) => (each === file || !isPast(each) ? each.recalled : []));
   return file && { ...file, recalled };
 }
@@ -35,12 +41,12 @@ const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
   files.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt))[0] ?? null;
 
 /**
- * Reads the publisher's channel file (docs/contract.md 8.40). Signed files are stored: withholding a file or serving an
- * old one cannot undo a recall.
+ * Reads the publisher's channel file (docs/contract.md 8.40). Signed files are stored, so that an attacker cannot undo
+ * a recall by withholding the file or serving an older one.
  */
 export class ChannelFileReader {
   readonly #context: FeedContext;
-  /** Last accepted file. Used without `trust`, and while the store does not respond. */
+  /** Last accepted file. It is used if `trust` is not set, and while the store does not respond. */
   #last: ChannelFile | null = null;
 
   constructor(context: FeedContext) {
@@ -53,7 +59,7 @@ export class ChannelFileReader {
     return this.#last?.channel === channel ? this.#last : null;
   }
 
-  /** Reads all copies. Returns an error message; null if a copy was accepted or none exists. */
+  /** Reads all copies of the channel file. Returns an error message; null if a copy was accepted or no copy exists. */
   async read(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<string | null> {
     const { feed } = this.#context.settings;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
@@ -76,7 +82,7 @@ export class ChannelFileReader {
     return [...problems].join('; ') || null;
   }
 
-  /** Downloads and verifies a copy. Null if there is no copy; a message after a failure. */
+  /** Downloads and verifies a copy. Returns null if the copy does not exist, and an error message if a step fails. */
   async #readAt(
     { feed, files: [listed, signature] }: ChannelFileLocation,
     signal: AbortSignal,
@@ -103,7 +109,7 @@ export class ChannelFileReader {
     }
   }
 
-  /** Rejects a copy older than the last accepted file. Returns the reason; null if the copy is accepted. */
+  /** Rejects a copy that is older than the last accepted file. Returns the reason; null if the copy is accepted. */
   async #accept({ signer, ...file }: ChannelFileCopy): Promise<string | null> {
     try {
       const stored = signer === undefined ? [] : await this.#stored(file.channel);

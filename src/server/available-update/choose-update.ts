@@ -27,7 +27,7 @@ export interface AvailableUpdateFacts {
   /** Running version. */
   version: string;
   channel: Channel;
-  /** Releases in the feed that may be offered; null without a feed. */
+  /** Releases in the feed that may be offered; null if there is no feed. */
   releases: readonly Release[] | null;
   /** Time at which the feed was last read; null if it has not been read yet. */
   checkedAt: Date | null;
@@ -38,7 +38,9 @@ export interface AvailableUpdateFacts {
   /** Verification results of newer releases, keyed by version; null if signatures are not required. */
   proofs: ReadonlyMap<string, ReleaseVerification> | null;
   notice: ChannelFileEffects;
-  /** `releases`, plus the release not yet rolled out to this instance; null if there is none. */
+  /**
+   * `releases`, plus the release that has not been rolled out to this instance yet; null if there is no such release.
+   */
   releasesWithHeld: readonly Release[] | null;
 }
 
@@ -126,8 +128,8 @@ function chooseFromReleases(known: AvailableUpdateFacts): AvailableUpdate {
 type StepFacts = Pick<AvailableUpdateFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
 
 /**
- * Returns the next release on the upgrade path to `latest` (docs/contract.md 8.17); null if none is known. `latest`
- * must be newer than the running version.
+ * Returns the next release on the upgrade path to `latest` (docs/contract.md 8.17); null if no such release is known.
+ * `latest` must be newer than the running version.
  */
 function findNextRelease(latest: Release, facts: StepFacts): Release | null {
   const { version, releases, lastRun } = facts;
@@ -135,7 +137,7 @@ function findNextRelease(latest: Release, facts: StepFacts): Release | null {
   const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
   // The last run no longer matters if its required release has been installed since, perhaps manually.
   if (next === null || tried === null || first === null || !isNewerVersion(first, version)) return next;
-  // The last run refused the image of the instance's tag. Only an admin can correct the tag.
+  // The last run refused the image to which the instance's tag points. Only an admin can correct the tag.
   if (tried === first) return null;
   if (tried !== next.version && tried !== updateTargetOf(next.version)) return next;
   const step = releases.find((release) => release.version === first);
@@ -156,7 +158,10 @@ function findReachableRelease(goal: Release, { version, releases }: StepFacts): 
 
 const mostReleases = 20;
 
-/** Returns the upgrade path to `goal`, with at most `mostReleases` steps. Ends early before an unknown step. */
+/**
+ * Returns the upgrade path to `goal`, with at most `mostReleases` steps. The path ends early if the next step is
+ * unknown.
+ */
 function findUpgradePath(goal: string, { version, releases, lastRun }: AvailableUpdateFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
@@ -191,7 +196,10 @@ const createUpToDateReason = (message: string): { reason: Reason } => ({
   reason: { code: 'up-to-date', message },
 });
 
-/** Returns the target `named`; if null, the available release. Rejects versions that are not newer. */
+/**
+ * Returns the target `named`, or the available release if `named` is null. Rejects versions that are not newer than the
+ * running version.
+ */
 export function resolveDirectTarget(
   named: string | null,
   known: AvailableUpdateFacts,
@@ -202,8 +210,8 @@ export function resolveDirectTarget(
   }
   if (named === 'canary') return { to: findNewestRelease('canary', known.releases ?? [])?.version ?? named };
   const { lastRun } = known;
-  // After a broken or crashed update, the installed version is unknown. A repetition lets the updater repair the
-  // instance.
+  // After a broken or crashed update, the installed version is unknown. The update may be repeated, so that the updater
+  // can repair the instance.
   const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
   if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
   if (named === known.version) return createUpToDateReason(`${named} is already running`);
@@ -222,7 +230,7 @@ export const resolveRequestedTarget = (
 ): UpdateTarget | { reason: Reason } =>
   (allSteps ? resolveFirstUpgradeStep : resolveDirectTarget)(target, known);
 
-/** Returns the first step of the upgrade path to `named`; if null, to the newest release. */
+/** Returns the first step of the upgrade path to `named`, or to the newest release if `named` is null. */
 export function resolveFirstUpgradeStep(
   named: string | null,
   known: AvailableUpdateFacts,
@@ -232,13 +240,13 @@ export function resolveFirstUpgradeStep(
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
     const direct = resolveDirectTarget(named, known);
-    // Without a path, let the updater decide, because the feed may be incomplete.
+    // If no path is known, let the updater decide, because the feed may be incomplete.
     return path.length === 0 ? direct : createUpToDateReason(`no upgrade path to ${goal} is known`);
   }
   return { to: first, ...(path.length > 1 && { path }) };
 }
 
-/** Adds the signed content to a target. Returns a reason if the target is recalled or unverified. */
+/** Adds the signed content to a target. Returns a reason instead if the target is recalled or unverified. */
 export function resolveInstallableTarget(
   found: UpdateTarget | { reason: Reason },
   { proofs, notice: word }: Pick<AvailableUpdateFacts, 'proofs' | 'notice'>,

@@ -5,8 +5,8 @@ import type { Run } from '../../wire/status.ts';
 const maxCountedUpdates = 3;
 
 /**
- * Returns the median duration of recent updates; null if none has succeeded. `isReady`: the images are local, so the
- * pull is not counted.
+ * Returns the median duration of recent updates; null if no update has succeeded. If `isReady` is true, the images are
+ * local, so the pull is not counted.
  * @param past - runs, newest first
  */
 export function estimateUpdateSeconds(

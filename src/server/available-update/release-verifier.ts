@@ -57,8 +57,8 @@ export class ReleaseVerifier {
   }
 
   /**
-   * Removes unverified releases newer than the running version, and returns a message. No update installs other
-   * releases.
+   * Removes unverified releases that are newer than the running version, and returns a message about them. Older
+   * releases need no verification, because no update installs them.
    */
   async judge(
     releases: readonly Release[],
@@ -150,7 +150,10 @@ export class ReleaseVerifier {
     }
   }
 
-  /** Rejects releases published before the last offer, because an attacker may present an old release as new. */
+  /**
+   * Rejects releases that were published before the last offered release, because an attacker may present an old
+   * release as new.
+   */
   async #refuseOld(line: readonly Release[], proofs: Map<string, ReleaseVerification>): Promise<void> {
     const { ledger, settings } = this.#context;
     const channel = channelOf(line[0]?.version ?? '');
@@ -189,7 +192,7 @@ function applySignedFields(
   return { ...release, publishedAt, ...(requires && channelOf(requires) !== null && { requires }) };
 }
 
-/** Null if all releases are verified. */
+/** Returns null if all releases are verified. */
 function describeUnverifiedReleases(
   unproven: readonly Release[],
   proofs: ReadonlyMap<string, ReleaseVerification>,

@@ -8,7 +8,7 @@ import type { Run } from '../../wire/status.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { Deployment } from '../deployment/read-deployment.ts';
 
-/** Version that an update missed, because the tag did not point to this version yet. */
+/** Version that an update did not install, because the instance's tag did not point to this version yet. */
 interface StaleTag {
   version: string;
   /** Image reference of the server's container, for example `…/svc:latest`. */
@@ -21,11 +21,11 @@ interface StaleTag {
 /** Time after a run, in milliseconds, during which the instance's tag is assumed to be unchanged. */
 const recentMs = 60_000;
 
-/** A stale tag stops a run, or makes the run install a different release. */
+/** Because of a stale tag, a run may be refused or may install a different release. */
 const mayHaveMissedTarget = ({ outcome, code }: Run): boolean =>
   outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
 
-/** Finds out whether a stale tag affected the last run, and has been moved since. */
+/** Finds out whether a stale tag affected the last run, and whether the tag has been moved since then. */
 export class StaleTagWatch {
   readonly #engine: EngineApi;
   readonly #settings: ValidatedInstanceOptions;
@@ -39,10 +39,12 @@ export class StaleTagWatch {
     this.#home = deployment;
   }
 
-  /** Returns the last run's stale tag; null if there is none. No update is offered until the result is known. */
+  /**
+   * Returns the last run's stale tag; null if the tag was not stale. No update is offered until the result is known.
+   */
   async after(run: Run | null): Promise<StaleTag | null> {
     if (!run?.outcome) return null;
-    // The key includes the outcome, because an apparently crashed run may get another outcome later.
+    // The key includes the outcome, because a run that appears to have crashed may get another outcome later.
     const of = `${run.id} ${run.outcome}`;
     if (this.#left?.of !== of) this.#left = { of, lag: this.#find(run) };
     return this.#left.lag;
@@ -70,15 +72,16 @@ export class StaleTagWatch {
       const { repository, tag } = parseImageReference(reference) ?? {};
       // A release tag is never stale.
       if (repository === undefined || parseSemverTag(tag ?? 'latest').kind === 'release') return null;
-      // A refused run leaves its image untagged, so read the digest from the registry. Later, the tag may have moved.
+      // A refused run leaves its image untagged, so read the digest from the registry. Do this only soon after the run,
+      // because the tag may be moved later.
       const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;
       const [image, named, refused] = await Promise.all([
         this.#engine.inspectImage(imageId),
         this.#engine.inspectImage(reference),
         isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
       ]);
-      // Include the tag's local image. If a release is republished unchanged, its digest changes, but no container is
-      // replaced.
+      // Include the digests of the tag's local image. If a release is republished unchanged, its digest changes, but
+      // the run replaces no container.
       const images = [image, isContainerOfImage(container, named) ? named : null];
       const digests = images
         .flatMap((each) => each?.digests ?? [])

@@ -26,7 +26,7 @@ export const omitUndefinedSettings = (
 ): Partial<AutomaticUpdateSettings> =>
   Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
 
-/** If `TZ` is unknown, returns UTC: Node uses UTC, but reports no usable name. */
+/** Returns UTC if `TZ` is not a known time zone: Node then uses UTC, but reports no usable name. */
 export function readServerTimeZone(): string {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   return isTimeZoneName(`${timeZone}`) ? timeZone : 'UTC';

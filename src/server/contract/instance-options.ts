@@ -9,22 +9,22 @@ import type { TimeWindow } from './time-window.ts';
 export type Awaitable<T> = T | Promise<T>;
 
 type Role = 'admin' | 'user';
-/** Sender of a request: a role, optionally with a name. Null if the user is not logged in. */
+/** Sender of a request: a role, optionally with a name. Null if the sender is not logged in. */
 export type Caller = Role | { role: Role; name: string } | null;
 
 /** A job of the application that embeds the library. */
 export interface Job {
   kind: JobKind;
   /**
-   * Running jobs and queued deployments block an update. A user is waiting for a deployment; other queued jobs can run
-   * later.
+   * Running jobs and queued deployments block an update. A user is waiting for a queued deployment, but other queued
+   * jobs can run after the update.
    */
   state: 'queued' | 'running';
   /** Display name. */
   title?: string;
   /** Time at which the job was queued or started. */
   since?: Date;
-  /** Whether the job will never finish. Updates do not wait for stuck jobs. Default: false. */
+  /** Whether the job will not finish on its own. Updates do not wait for stuck jobs. Default: false. */
   stuck?: boolean;
 }
 
@@ -32,7 +32,10 @@ export interface Job {
 export interface JobQueue {
   /** Pauses the queue: no new jobs start, but running jobs continue. Must be idempotent. */
   hold(): Awaitable<void>;
-  /** Resumes the queue. Must be idempotent, because each start without an update in progress calls `resume`. */
+  /**
+   * Resumes the queue. Must be idempotent, because it is also called whenever the server starts and no update is in
+   * progress.
+   */
   resume(): Awaitable<void>;
   /** Returns all jobs that are queued or running. */
   jobs(): Awaitable<readonly Job[]>;
@@ -43,11 +46,13 @@ export interface Store {
   /** Returns the current text; null if the key is not set. */
   get(key: string): Awaitable<string | null>;
   /**
-   * If the current text equals `was`, sets the new text and returns true; otherwise, returns false. Null removes the
-   * key.
+   * If the current text equals `was`, sets the new text and returns true; otherwise, returns false. If the new text is
+   * null, removes the key.
    */
   set(key: string, text: string | null, condition: { was: string | null }): Awaitable<boolean>;
-  /** Directory of the store, if the store consists of files. Must be on a mount of the server's container. */
+  /**
+   * Directory of the store, if the store consists of files. The directory must be on a mount of the server's container.
+   */
   readonly directory?: string;
 }
 
@@ -79,25 +84,25 @@ export interface Preparation {
 
 /** Options of `createInstanceUpdates`. */
 export interface InstanceOptions {
-  /** Product that is updated: its name, and other names. Default: svc (docs/your-product.md). */
+  /** Product that is updated: its name, and names that are not derived from it. Default: svc (docs/your-product.md). */
   product?: ProductOptions;
   /** Running version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. For any other value, no update is offered. */
   version: string;
   /** Image of the updater, preferably with a digest. */
   updaterImage: string;
-  /** When to pull the updater image. `missing`: only if there is no local image. Default: `always`. */
+  /** When to pull the updater image. `missing` pulls the image only if it does not exist locally. Default: `always`. */
   updaterPull?: 'always' | 'missing';
   /** Environment variables of the updater, for example `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. Default: none. */
   updaterEnvironment?: Readonly<Record<string, string>>;
   /**
-   * Name of the updater container. On one engine, instances need different names to update at the same time. Default:
-   * `svc-updater`, or the container name of the product.
+   * Name of the updater container. Instances on the same engine can update at the same time only if their names differ.
+   * Default: `svc-updater`, or the container name of the product.
    */
   containerName?: string;
   /**
-   * Release feed; null disables the feed. With `trust`, only signed releases are offered. `channelUrl` is the address
+   * Release feed. Null disables the feed. With `trust`, only signed releases are offered. `channelUrl` is the address
    * of the publisher's `channel.json` (docs/server-library.md). Default: the product's feed; required if the product
-   * has none.
+   * has no feed.
    */
   feed?: (FeedOptions & { trust?: Trust; channelUrl?: string }) | null;
   /** Authenticates the sender of a request. Must respond within 10 seconds. */
@@ -107,8 +112,8 @@ export interface InstanceOptions {
   /** Persistent state, for example `fileStore(directory)`. */
   store: Store;
   /**
-   * Called once before each update, for example to dump a database. Never retried. To refuse the update, throw an error
-   * or return a message. Default: none.
+   * Called once before each update, for example to dump a database. The call is never retried. To refuse the update,
+   * throw an error or return a message. Default: none.
    */
   beforeUpdate?(preparation: Preparation): Awaitable<unknown>;
   /** Description of `beforeUpdate` that users see, for example: The database is dumped first. Default: none. */
@@ -127,8 +132,8 @@ export interface InstanceOptions {
   /** Whether old images are removed after each successful update. Default: false (docs/server-library.md). */
   removeOldImages?: boolean;
   /**
-   * Whether images are downloaded before an update is requested. A time window, in the server's time zone, limits the
-   * downloads. Default: false (docs/server-library.md).
+   * Whether images are downloaded before an update is requested. If a time window in the server's time zone is given,
+   * images are downloaded only in that window. Default: false (docs/server-library.md).
    */
   prefetch?: boolean | TimeWindow;
   /**
@@ -144,31 +149,31 @@ export interface InstanceOptions {
   /** Returns the build servers, which must be updated separately from the instance. Default: none. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
   /**
-   * Services that are updated with the app. Default: the services labelled `svc.role: worker`. If there are none, the
-   * services with a default worker name of the product, such as `worker`.
+   * Services that are updated with the app. Default: the services labelled `svc.role: worker`. If no service has that
+   * label, the services with a default worker name of the product, such as `worker`.
    */
   workers?: readonly string[];
   /** Service of the app, if the library runs in another service. Default: the server's own service. */
   app?: string;
   /**
-   * Address of the engine: a mounted socket, or a socket proxy (`tcp://socket-proxy:2375`). Default:
-   * `unix:///var/run/docker.sock`.
+   * Address of the engine: a socket mounted in the server's container, or a socket proxy (`tcp://socket-proxy:2375`).
+   * Default: `unix:///var/run/docker.sock`.
    */
   engine?: string;
   /**
-   * Host path of the engine's socket, for the updater container. Required if `engine` is a `tcp://` address. Default:
-   * the host path of the mounted socket.
+   * Host path of the engine's socket, which is mounted in the updater container. Required if `engine` is a `tcp://`
+   * address. Default: the host path of the mounted socket.
    */
   updaterSocket?: string;
   /** Path, in the server's container, of a Docker `config.json` with registry credentials. Default: none. */
   registryCredentials?: string;
-  /** Further host directories with files for compose, besides those in the compose labels. Default: none. */
+  /** Host directories with files for compose, in addition to the directories in the compose labels. Default: none. */
   directories?: readonly string[];
   /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
   path?: string;
   /**
-   * Called with each finished run. After a failure, called again, at most three times in all. Detect repeats by the
-   * run's id. Default: none.
+   * Called with each finished run. If the call fails, it is repeated, with at most three calls in all. Detect repeats
+   * by the run's id. Default: none.
    */
   onEnd?(run: Run): Awaitable<void>;
   /**

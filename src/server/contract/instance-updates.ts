@@ -12,11 +12,11 @@ export interface UpdateOrder {
   /** Whether the run starts even if this interrupts running jobs. Default: false. */
   force?: boolean;
   /**
-   * Whether required intermediate releases are installed first. Without a target, the target is `latest` of the status.
-   * Default: false.
+   * Whether required intermediate releases are installed before the target. If no target is given, the target is
+   * `latest` from the status. Default: false.
    */
   allSteps?: boolean;
-  /** Values for the release's new settings, by name. Passed to the updater and never stored. */
+  /** Values for the release's new settings, by name. They are passed to the updater and never stored. */
   settings?: Readonly<Record<string, string>>;
   /** Name of the person or program that starts the run. Default: name of the product. */
   by?: string;
@@ -24,7 +24,7 @@ export interface UpdateOrder {
 
 /** Rollback that the application requests. */
 export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'> {
-  /** `to` of the rollback offer: confirms that the caller has read the offer. */
+  /** The version `to` from the rollback offer. It confirms that the caller has read the offer. */
   confirm: string;
 }
 
@@ -52,19 +52,21 @@ export interface InstanceUpdates {
   handle(request: Request): Promise<Response>;
   /** Whether the path of a request equals the option `path` or is below it. */
   matches(request: Request): boolean;
-  /** Starts the library. Await the result before starting jobs: during an update, the queue must stay paused. */
+  /**
+   * Starts the library. Await the result before the queue starts jobs: during an update, the queue must stay paused.
+   */
   start(): Promise<void>;
   /** Stops event streams and timers. During an update, the queue stays paused. Await the result at shutdown. */
   close(): Promise<void>;
   /**
-   * Returns the status. `refresh`: reads the feed again, at most every 10 seconds. `notes`: includes the release notes.
+   * Returns the status. `refresh` reads the feed again, at most every 10 seconds. `notes` includes the release notes.
    */
   status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
   /** Starts an update, or returns the reason why no update can start. */
   update(order?: UpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
   /** Cancels the current run. `by` is the name of the person or program that requests the cancellation. */
   cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
-  /** Returns the effects of a rollback. May take minutes, because an updater checks the restore point. */
+  /** Returns the effects of a rollback. This may take minutes, because an updater first checks the restore point. */
   rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
   /** Starts a rollback, or returns the reason why no rollback can start. */
   rollback(order: RollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
@@ -79,7 +81,7 @@ export interface InstanceUpdates {
   setAutomatic(choice: AutomaticUpdateSettingsChange): Promise<Status>;
   /** Returns the last 50 runs including the current run, newest first. */
   history(): Promise<Run[]>;
-  /** Returns metrics of the status and the last run in Prometheus' text format. */
+  /** Returns metrics about the status and the last run, in the Prometheus text format. */
   metrics(): Promise<string>;
   /** Adds a listener and returns a function that removes it. Errors of listeners are logged. */
   on<E extends keyof UpdateEvents>(event: E, listener: (told: UpdateEvents[E]) => void): () => void;

@@ -42,7 +42,7 @@ export function* generateTimeWindows(
     const wall = day * dayMs + minutesOf(from) * 60_000;
     const begin = momentOf(wall, timeZone);
     const end = momentOf(wall + length * 60_000, timeZone);
-    // If clocks skip both times, `begin` equals `end`, and the window gets its full length.
+    // If both times are skipped when clocks go forward, `begin` equals `end`. The window then gets its full length.
     const window = { begin, end: end > begin ? end : begin + length * 60_000 };
     if (window.end > moment) yield window;
   }

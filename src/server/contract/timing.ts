@@ -8,7 +8,10 @@ export const defaultServerTiming = {
   proof: 10_000,
   /** Interval for checking the store and the engine. */
   watch: 10_000,
-  /** Interval for checking store and engine while another server prepares a run, or the current run is unknown. */
+  /**
+   * Interval for checking the store and the engine while another server prepares a run, or while it is unknown whether
+   * a run is in progress.
+   */
   watchClosely: 1_000,
   /** Interval for checking the prefetch. */
   prefetch: 30_000,
@@ -21,8 +24,8 @@ export const defaultServerTiming = {
   /** Maximum time that a request waits for the server to determine whether a run is in progress. */
   known: 10_000,
   /**
-   * After this time without the store or the engine, the queue is resumed. An updater gives up after 60 s without the
-   * engine.
+   * If the store or the engine has not responded for this time, the queue is resumed. By then, an updater has given up,
+   * because it waits only 60 s for the engine.
    */
   silence: 180_000,
   /** Pause before the second attempt. Each further pause is twice as long, up to `longestRetry`. */

@@ -22,7 +22,7 @@ export type ValidatedInstanceOptions = Omit<
   feed: NonNullable<InstanceOptions['feed']> | null;
   queue: JobQueue;
   store: Store;
-  /** `preparationMs` limits `beforeUpdate`, `idleMs` the wait for running jobs. */
+  /** `preparationMs` limits `beforeUpdate`, and `idleMs` limits the wait for running jobs. */
   preparationMs: number;
   idleMs: number;
 };

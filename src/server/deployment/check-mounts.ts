@@ -10,7 +10,7 @@ import { buildUpdaterMounts } from './updater-container.ts';
 const probeLabel = 'svc-updater.probe';
 
 /**
- * Creates and removes a container, to check whether an updater's mounts exist on the host.
+ * Checks whether an updater's mounts exist on the host, by creating and removing a container with these mounts.
  * @throws DeploymentNotFoundError no-directory, no-engine; EngineError if there is no response or a proxy rejects the
  * request
  */
@@ -24,7 +24,8 @@ export async function checkUpdaterMounts(
   // Remove the containers of interrupted checks first. If the removal fails, no further container is created.
   for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${deployment.project}`] }))
     await removeProbeContainer(engine, id);
-  // Images built by compose have compose labels. With empty labels, the container is not listed in the project.
+  // An image built by compose has compose labels, which its containers inherit. Empty values prevent the container from
+  // being listed as part of the project.
   const inherited = Object.keys(image.labels).filter((name) =>
     internalLabelPrefixes.some((prefix) => name.startsWith(prefix)),
   );

@@ -17,12 +17,13 @@ export interface DeploymentState {
   home: Deployment | null;
   noHome: DeploymentNotFoundError | null;
   /**
-   * Container with the updater's name; null if there is none. `isOurs`: the container is an updater of this instance.
+   * Container with the updater's name; null if no container has it. `isOurs` is true if it is an updater of this
+   * instance.
    */
   updater: { container: Container; isOurs: boolean } | null;
   /**
-   * Why unrelated containers with the instance's compose labels block updates (docs/contract.md 4.10). Null if there
-   * are none.
+   * Why unrelated containers with the instance's compose labels block updates (docs/contract.md 4.10). Null if no such
+   * containers exist.
    */
   foreign: Reason | null;
 }

@@ -9,7 +9,7 @@ export class DeploymentNotFoundError extends Error {
   readonly code: 'not-compose' | 'swarm' | 'no-engine' | 'no-directory';
   /** Whether the error may be temporary. */
   readonly mayPass: boolean;
-  /** Commands for a manual update, without directory and files if the compose project is unknown. */
+  /** Commands for a manual update. They do not name the directory and files if the compose project is unknown. */
   readonly manual: readonly string[];
 
   constructor(
@@ -28,14 +28,17 @@ export class DeploymentNotFoundError extends Error {
   }
 }
 
-/** Whether a proxy rejected the request. Statuses 502 to 504 may be temporary: the proxy cannot reach the engine. */
+/**
+ * Whether a proxy rejected the request. Statuses 502 to 504 are not rejections: the proxy cannot reach the engine,
+ * which may be temporary.
+ */
 const isDenial = ({ code, status }: EngineError): boolean =>
   status === 403 || (code === 'refused-by-proxy' && Number(status) < 500);
 
-/** Codes of engine errors without a complete response; undefined for an error of another class. */
+/** Codes of engine errors without a complete response; undefined stands for an error of another class. */
 const noResponse: readonly (EngineErrorCode | undefined)[] = [undefined, 'unreachable', 'late', 'too-big'];
 
-/** Creates an error with the cause: missing permission, rejection by a proxy, or no usable response. */
+/** Creates an error that names the cause: missing permission, a rejection by a proxy, or no usable response. */
 export function createEngineUnreachableError(
   { path }: Pick<EngineApi, 'path'>,
   cause: unknown,

@@ -69,8 +69,8 @@ export function listStackUpdateCommands(
 }
 
 /**
- * Names the image, because otherwise Swarm does not resolve the tag again. The user replaces the placeholder `vX.Y.Z`
- * with the next release.
+ * The command names the image, because otherwise Swarm does not resolve the tag again. The user replaces the
+ * placeholder `vX.Y.Z` with the next release.
  */
 function formatSwarmUpdateCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);

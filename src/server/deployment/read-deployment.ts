@@ -7,7 +7,7 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import { DeploymentNotFoundError } from './deployment-not-found-error.ts';
 import { listManualUpdateCommands } from './manual-commands.ts';
 
-/** The server's deployment: its compose project, and host paths of files that an updater needs. */
+/** The server's deployment: its compose project, and the host paths of the files that an updater needs. */
 export interface Deployment {
   /** Fields of the server's own container that never change. The environment is omitted because it contains secrets. */
   container: Pick<Container, 'id' | 'imageId' | 'imageManifest' | 'imageReference'>;
@@ -20,7 +20,10 @@ export interface Deployment {
   service: string;
   /** Host path of the engine's socket. */
   socket: string;
-  /** Compose directory, directories of compose files, and the option `directories`. No directory contains another. */
+  /**
+   * Compose directory, the directories of the compose files, and those from the option `directories`. None of these
+   * directories contains another.
+   */
   directories: readonly string[];
   /** Host path of the file with registry credentials; null if there is none. */
   credentials: string | null;

@@ -5,7 +5,8 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { Deployment } from './read-deployment.ts';
 
 /**
- * Returns the services to update, app first. Null if an updater would choose the same services (docs/contract.md 8.26).
+ * Returns the services to update, app first. Returns null if an updater would choose the same services
+ * (docs/contract.md 8.26).
  */
 export async function chooseUpdatedServices(
   engine: EngineApi,
@@ -30,7 +31,7 @@ async function findLabelledWorkers(engine: EngineApi, project: string, product: 
   });
   const names = await Promise.all(
     found.map(async ({ imageId, labels }) => {
-      // Role labels from the image are ignored, because app and worker may share an image.
+      // Role labels from the image are ignored, because the app and a worker may share an image.
       const image = await engine.inspectImage(imageId);
       return image?.labels[roleLabel] === 'worker' ? '' : labels[composeLabels.service];
     }),

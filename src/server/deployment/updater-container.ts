@@ -70,7 +70,7 @@ export function buildUpdaterContainerSpec(
     ...updaterEnvironment,
     // The updater has no network, so the server sends the notifications about its runs.
     SVC_UPDATER_NOTIFY: 'none',
-    // Identifies the instance by the server's container, because container labels are not trusted.
+    // The id of the server's container identifies the instance, because container labels are not trusted.
     SVC_UPDATER_CONTAINER: deployment.container.id,
   };
   return {
@@ -105,7 +105,7 @@ export function buildUpdaterContainerSpec(
       UsernsMode: 'host',
       RestartPolicy: { Name: 'on-failure', MaximumRetryCount: maxUpdaterRestarts },
       AutoRemove: false,
-      // Do not depend on the engine's default log driver, because the server reads the log.
+      // Do not depend on the engine's default log driver, because the server reads the container's log.
       LogConfig: { Type: 'json-file', Config: {} },
     },
   };
@@ -114,7 +114,7 @@ export function buildUpdaterContainerSpec(
 /** Purpose of an additional updater container, and part of its name. */
 type AdditionalUpdaterPurpose = 'rollback' | 'prefetch' | 'report';
 
-/** Includes the project in the name, because container names are unique on an engine. */
+/** Includes the project in the name, because each container name must be unique on its engine. */
 export const createAdditionalUpdaterName = (
   word: AdditionalUpdaterPurpose,
   { containerName }: Pick<ValidatedInstanceOptions, 'containerName'>,
@@ -177,7 +177,10 @@ export function isUpdaterActive(container: Container, now = Date.now()): boolean
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
 
-/** Describes an unrelated running container with the updater's name. Returns a message and the creation time. */
+/**
+ * Describes an unrelated running container with the updater's name. Returns a message and the container's creation
+ * time.
+ */
 export function describeUnrelatedContainer({ id, name, labels: given, createdAt }: Container) {
   const project = given[labels.project];
   const where =

@@ -52,7 +52,7 @@ export interface Endpoint {
   isLocated?: boolean;
   /** Additional responses of this endpoint, keyed by status code, except those that are common to all endpoints. */
   others?: Record<string, ResponseObject>;
-  /** Whether a GET request starts an updater container. If so, cross-site requests are rejected. */
+  /** Whether a GET request to this endpoint starts an updater container. If so, cross-site requests are rejected. */
   startsUpdater?: true;
   /** Handles requests from users who are not admins. If omitted, these requests are rejected. */
   answerUser?(dependencies: EndpointDependencies): Promise<Response>;

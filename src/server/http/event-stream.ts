@@ -8,7 +8,7 @@ export const addServerTime = (run: Run): ToldRun => ({ ...run, now: new Date().t
 export const keepAliveIntervalMs = 15_000;
 /** Milliseconds after which a disconnected client reconnects. */
 const reconnectDelayMs = 1_000;
-/** A chunk ends after the line that exceeds this many characters, because lines are never split. */
+/** A chunk of events ends after the line with which it exceeds this many characters, because lines are never split. */
 const maxChunkCharacters = 16 * 1024;
 
 /** Whether the Accept header names `text/event-stream`. A wildcard is not sufficient: the response is then JSON. */
@@ -20,8 +20,8 @@ export function hasReceivedLastEvent(record: RunRecord, lastEventId: string | nu
 }
 
 /**
- * Streams a run's events (docs/contract.md 8.3). If a client reconnects with an event id of this run, all missed lines
- * are sent. If the server closes, the stream ends without an outcome.
+ * Streams a run's events (docs/contract.md 8.3). If a client reconnects with an event id of this run, all lines that it
+ * missed are sent. If the server closes, the stream ends without an outcome.
  * @param onEnd - called when the stream ends or the client disconnects, possibly more than once
  */
 export function createEventStream(
@@ -94,7 +94,7 @@ class UnseenEvents {
     }
   }
 
-  /** Stops waiting for lines that the client received from another server but this record lacks. */
+  /** Stops waiting for lines that the client received from another server but that this record lacks. */
   catchUp(): void {
     this.#cursor = Math.min(this.#cursor, this.#record.lineCount);
   }
@@ -107,7 +107,7 @@ class UnseenEvents {
     }
     const { run, hasEnded, lineCount } = this.#record;
     // This server may not yet have read all lines that the client already has. Until then, this server's run state is
-    // older, so send nothing.
+    // older than the client's, so send nothing.
     if (this.#cursor > lineCount && !hasEnded) return text;
     const lines = this.#record.linesAfter(this.#cursor);
     if (this.#told === null && lines.length > 0) text += this.#tell(run);
@@ -137,7 +137,10 @@ function parseLineNumber(runId: string, eventId: string | null): number | null {
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
-/** Runs are never changed in place, so the same object has the same contents. */
+/**
+ * Compares the contents only if the objects differ. Runs are never changed in place, so the same object has the same
+ * contents.
+ */
 const isSameRun = (run: Run, told: Run | null): boolean =>
   run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 

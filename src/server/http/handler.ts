@@ -35,8 +35,8 @@ export function createRequestHandler(
       ? !(startsUpdater && isCrossSiteRequest(request))
       : isSameOriginRequest(request);
     if (!isAllowed) throw new ProblemError(403, formatCrossOriginMessage(request));
-    // A closing server ends event streams at once, and the client reconnects. After an error response, the client would
-    // not reconnect.
+    // A closing server accepts a request for an event stream but ends the stream at once. The client then reconnects.
+    // After an error response, the client would not reconnect.
     if (service.closing.aborted && !isStream(request))
       throw new UnavailableError('the server is shutting down');
     return answerUser && !asker.isAdmin
@@ -93,10 +93,10 @@ function parseSender(caller: Caller | undefined): RequestSender | null {
   const { role, name = '' } =
     typeof caller === 'object' && caller !== null ? caller : { role: caller, name: undefined };
   if ((role !== 'admin' && role !== 'user') || typeof name !== 'string') return null;
-  // Escape control and bidi characters, because they could reorder text in a log or page.
+  // Escape control and bidi characters, because they could reorder text in a log or on a page.
   const shown = escapeUnprintable([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
-  // If a user has the name reserved for automatic updates, use the role. Otherwise, the user's runs would look
-  // automatic.
+  // If a user has the name that is reserved for automatic updates, the role replaces the name. Otherwise, the user's
+  // runs would look like automatic updates.
   return { isAdmin: role === 'admin', by: (shown !== automaticCaller && shown) || role };
 }
 

@@ -48,6 +48,6 @@ function formatGauge([name, help, value, labels = {}]: Gauge): string {
 
 function secondsBetween(from?: string | null, to?: string | null): number | null {
   if (!from || !to) return null;
-  // The difference is negative if the clock was set back between the two times.
+  // The difference is negative if the clock was set back between the two times. It then becomes 0.
   return Math.max(0, Date.parse(to) - Date.parse(from)) / 1000;
 }

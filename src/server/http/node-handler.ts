@@ -6,7 +6,7 @@ import type { InstanceUpdates } from '../contract/instance-updates.ts';
 
 /** Request of `node:http` with the properties that frameworks add. */
 export interface NodeRequest extends IncomingMessage {
-  /** Complete path and query of the request. Set by routers that remove a prefix from `url`. */
+  /** Complete path and query of the request. Routers that remove a prefix from `url` set this property. */
   originalUrl?: string;
   /** Body that a framework has already read. */
   body?: unknown;
@@ -72,8 +72,8 @@ async function answer(
 /** Returns the URL of a request. Ignores proxy headers such as `X-Forwarded-Host`, because any client can send them. */
 function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): URL {
   const requested = originalUrl ?? url;
-  // A proxy request has an absolute URL. Parse only http(s) URLs, because an HTTP/2 path can be any text: `x:@evil/`
-  // would be read as credentials and a host.
+  // A request that is sent through a proxy has an absolute URL. Parse only http(s) URLs, because an HTTP/2 path can be
+  // any text: `x:@evil/` would be read as credentials and a host.
   const whole = /^https?:\/\//i.test(requested) ? URL.parse(requested) : null;
   const path = requested.startsWith('/') ? requested : whole ? whole.pathname + whole.search : '/';
   const scheme = (socket as Partial<TLSSocket> | undefined)?.encrypted ? 'https' : 'http';
@@ -85,8 +85,8 @@ function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): UR
 }
 
 /**
- * HTTP methods that the `Request` constructor rejects. With the prefix `X-`, the handler can respond with 405 and the
- * allowed methods.
+ * HTTP methods that the `Request` constructor rejects. The prefix `X-` is added to them, so that the handler can
+ * respond with 405 and the allowed methods.
  */
 const rejectedMethods = ['CONNECT', 'TRACE', 'TRACK'];
 
@@ -108,8 +108,8 @@ async function toWebRequest(address: URL, request: NodeRequest, signal: AbortSig
     body: body === undefined ? 'lost' : body,
     duplex: 'half',
   });
-  // A framework has discarded the body. Consume the placeholder, so that the handler fails when it reads the body.
-  // Otherwise, the handler would accept a request without its body.
+  // A framework has read and discarded the body, so the request has a placeholder body. Consume the placeholder, so
+  // that the handler fails when it reads the body. Otherwise, the handler would accept a request without its body.
   if (body === undefined) await requested.text();
   return requested;
 }

@@ -5,9 +5,11 @@
 export function isSameOriginRequest({ headers, url }: Pick<Request, 'headers' | 'url'>): boolean {
   const site = headers.get('sec-fetch-site');
   if (site !== null) return site === 'same-origin';
-  // On plain http, which many instances use, browsers omit Sec-Fetch-Site. They always send Origin with POST and PUT.
+  // On plain http, which many instances use, browsers omit Sec-Fetch-Site, but they always send Origin with POST and
+  // PUT.
   const named = headers.get('origin');
-  // Another site can only abuse a cookie or login that the browser sends automatically.
+  // Another site can only abuse a cookie or login that the browser sends automatically. A request with neither is
+  // harmless.
   if (named === null) return !headers.has('cookie') && !isBrowserLogin(headers.get('authorization'));
   const origin = URL.parse(named);
   if (origin === null || origin.origin !== named) return false;
@@ -35,7 +37,7 @@ function requestedHostOf(
 
 /**
  * Explains why the request was rejected. The usual cause is a proxy that changes the Host header, so the message
- * explains the proxy's configuration.
+ * explains how to configure the proxy.
  */
 export function formatCrossOriginMessage(request: Pick<Request, 'headers' | 'url'>): string {
   const { headers } = request;

@@ -8,8 +8,8 @@ import {
 
 export interface PrefetchFacts {
   /**
-   * Release to download, and when the releases were read, in ms since 1970. `release` is null if none is available, for
-   * example after a recall. `offered` is null if the available release is unknown or skipped.
+   * Release to download, and the time at which the releases were read, in ms since 1970. `release` is null if no
+   * release is available, for example after a recall. `offered` is null if the available release is unknown or skipped.
    */
   offered: { release: UpdateTarget | null; checkedAt: number } | null;
   /** Running version. */
@@ -17,8 +17,8 @@ export interface PrefetchFacts {
   /** Prefetch container of this instance; null if there is none. */
   found: Container | null;
   /**
-   * Whether this server has followed the container's log. If so, the container's release was the newest at that time.
-   * Any other available release is newer.
+   * Whether this server has followed the container's log. If so, the container's release was the newest at that time,
+   * so a different available release is newer.
    */
   isFollowed: boolean;
 }
@@ -31,10 +31,13 @@ export type PrefetchStep =
   | { kind: 'launch'; tries: number };
 
 const hourMs = 3_600_000;
-/** Pause after a failed attempt: one hour after the first, then doubled up to one day. */
+/** Pause after a failed attempt: one hour after the first attempt, then twice as long each time, up to one day. */
 const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hourMs;
 
-/** Plans the next step. Leaves the container alone if its creator may know of a newer release than this server. */
+/**
+ * Plans the next step of the prefetch. Leaves the container alone if the server that created it may know of a newer
+ * release than this server does.
+ */
 export function planPrefetch(
   { offered, version, found, isFollowed }: PrefetchFacts,
   now: number,
@@ -44,7 +47,7 @@ export function planPrefetch(
   const { to } = initialRunFactsOf(found);
   if (to === version) return { kind: 'remove', id };
   if (offered === null) return { kind: 'leave' };
-  // If the container was created after this server read the releases, its release may be newer.
+  // A container that was created after this server read the releases does not count as old: its release may be newer.
   const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
   if (to !== offered.release?.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
   if (isUpdaterActive(found, now)) return { kind: 'follow', container: found };
@@ -55,6 +58,6 @@ export function planPrefetch(
     : { kind: 'launch', tries: tries + 1 };
 }
 
-/** Returns when the container exited; its creation time if it could not be started. */
+/** Returns the time at which the container exited, or its creation time if it could not be started. */
 const exitTimeOf = ({ createdAt, finishedAt }: Container): number =>
   Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);

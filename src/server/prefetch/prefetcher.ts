@@ -25,8 +25,9 @@ import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-pref
 const hourMs = 3_600_000;
 
 /**
- * Downloads the available release's images before an update is requested. All servers share the prefetch container,
- * which is the only stored state. Its unique name ensures that only one server creates the container.
+ * Downloads the available release's images before an update is requested. All servers of the instance share the
+ * prefetch container, which is the only stored state. Its unique name ensures that only one server creates the
+ * container.
  */
 export class Prefetcher implements RepeatedCheck {
   readonly pauseMs: number;
@@ -38,7 +39,7 @@ export class Prefetcher implements RepeatedCheck {
   #isLogged = false;
   /**
    * Earliest time of the next attempt (monotonic, in ms). Only used if no container could be created: otherwise, a
-   * container label counts the attempts.
+   * label of the container counts the attempts.
    */
   #notBefore = 0;
 
@@ -47,7 +48,7 @@ export class Prefetcher implements RepeatedCheck {
     this.pauseMs = parts.timing.prefetch;
   }
 
-  /** Returns the prefetch progress of a version; null if unknown. */
+  /** Returns the prefetch progress of a version; null if the progress is unknown. */
   progressOf(version: string | undefined): Prefetch | null {
     if (this.#told === null || this.#told.version !== version) return null;
     return { state: this.#told.state, percent: this.#told.percent };
@@ -96,7 +97,8 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   /**
-   * Finds the release to download. Returns null if the releases have not been read, or an admin skipped the release.
+   * Finds the release to download. Returns null if the releases have not been read, or if an admin has skipped the
+   * release.
    * @throws ApplicationError
    */
   async #offered(): Promise<PrefetchFacts['offered']> {
@@ -145,7 +147,7 @@ export class Prefetcher implements RepeatedCheck {
     if (made !== null && isUpdaterActive(made)) this.#follow(made);
   }
 
-  /** Reads the log in the background. If there is a newer release, the next check can stop the download. */
+  /** Reads the log in the background, so that the next check can stop the download if there is a newer release. */
   #follow(container: Container): void {
     const { id } = container;
     if (this.#followed === id) return;

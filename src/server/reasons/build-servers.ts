@@ -6,8 +6,8 @@ import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 
 /**
- * Asks the application for the build servers, and marks those older than `version` as outdated. Returns an empty list
- * if the application does not respond.
+ * Asks the application for the build servers, and marks those that are older than `version` as outdated. Returns an
+ * empty list if the application does not respond.
  */
 export async function fetchBuildServers(
   settings: ValidatedInstanceOptions,
@@ -25,7 +25,7 @@ export async function fetchBuildServers(
   }
 }
 
-/** Returns a warning for each outdated build server. Empty unless the run updated the instance. */
+/** Returns a warning for each outdated build server. The result is empty unless the run updated the instance. */
 export async function fetchBuildServerWarnings(
   { outcome, to }: Run,
   settings: ValidatedInstanceOptions,
@@ -46,7 +46,7 @@ function readBuildServer(one: unknown, running: string): BuildServer[] {
     {
       name,
       version,
-      // Only releases can be ordered. Any other version is outdated if it differs.
+      // Only releases can be ordered. Any other version is outdated if it differs from the running version.
       outdated: isOfRelease ? isNewerVersion(running, version) : version !== running,
       command,
     },

@@ -7,7 +7,7 @@ interface BlockingFacts {
   noHome: DeploymentNotFoundError | null;
   /** Set if the store does not respond or is not persistent; otherwise null. */
   noStore: Reason | null;
-  /** Running update of this or another instance on the same engine; null if there is none. */
+  /** Running update of this or another instance on the same engine; null if no update is running. */
   updater: { message: string; since: string } | null;
   /** Set if unrelated containers have the instance's compose labels; otherwise null. */
   foreign: Reason | null;

@@ -5,7 +5,7 @@ import type { AddedReleaseSetting, Reason } from '../../wire/status.ts';
 export class UnknownSettingError extends TypeError {}
 
 /**
- * Returns why these settings prevent a release from being installed; null if they do not.
+ * Returns why these settings prevent a release from being installed; null if it can be installed.
  * @throws UnknownSettingError
  */
 export function findSettingsBlockingReason(

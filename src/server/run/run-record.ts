@@ -34,8 +34,8 @@ export function createRun(
 }
 
 /**
- * Reopens a finished run whose updater was restarted. Keeps only the preparation and launch: the updater's log contains
- * all later steps.
+ * Reopens a finished run whose updater was restarted. Keeps only the preparation and launch steps, because the
+ * updater's log contains all later steps.
  */
 export function reopenRun(past: Run): Run {
   const fresh = createRun(past, 'launching', 'reading the updater log');
@@ -45,8 +45,8 @@ export function reopenRun(past: Run): Run {
 }
 
 /**
- * State and log lines of one run. Lines are numbered from 1 as in the updater's log, so all servers use the same
- * numbers.
+ * State and log lines of one run. Lines are numbered from 1 in the order of the updater's log, so all servers use the
+ * same numbers.
  */
 export class RunRecord {
   #run: Run;
@@ -70,7 +70,7 @@ export class RunRecord {
     return this.#run.outcome !== null;
   }
 
-  /** Number of the last line, including dropped lines; 0 if there is none. */
+  /** Number of the last line, including dropped lines; 0 if there are no lines. */
   get lineCount(): number {
     return this.#dropped + this.#lines.length;
   }
@@ -140,8 +140,8 @@ export class RunRecord {
   /** Sets the outcome of the run. Only the first call has an effect. */
   end({ outcome: word, message, ...why }: PartialRunResult, at = new Date()): void {
     if (this.hasEnded) return;
-    // `usage` means a wrong command line: nothing was inspected, so the run counts as refused. A fetch changes nothing,
-    // so its run counts as unchanged.
+    // `usage` is an error in the updater's command line: nothing was inspected, so the run counts as refused. A fetch
+    // changes nothing, so its run counts as unchanged.
     const outcome = word === 'usage' ? 'refused' : word === 'fetched' ? 'unchanged' : word;
     const endedAt = at.toISOString();
     const steps = endLast(this.#run.steps, endedAt);

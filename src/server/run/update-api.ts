@@ -8,7 +8,7 @@ import type {
 } from '../contract/instance-updates.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** The application or the engine does not respond, or the server is shutting down. Clients may try again. */
+/** Thrown if the application or the engine does not respond, or the server is shutting down. Clients may try again. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
 }
@@ -28,14 +28,14 @@ type LibraryMethodName = 'status' | 'rollbackOffer' | 'setChannel' | 'skip' | 's
 export interface UpdateApi extends Pick<InstanceUpdates, LibraryMethodName> {
   /** Running version. */
   readonly version: string;
-  /** Whether an update is in progress. Used for users who are not admins: they cannot read the status. */
+  /** Whether an update is in progress. Used for users who are not admins, because they cannot read the status. */
   isUpdating(): Promise<boolean>;
   start(order: CompleteUpdateRequest): Promise<{ run: Run } | { reason: Reason }>;
   rollback(order: CompleteRollbackRequest): Promise<{ run: Run } | { reason: Reason }>;
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
   /** Creates a diagnostic archive that can be attached to an issue. */
   createReport(): Promise<Uint8Array<ArrayBuffer>>;
-  /** Returns the current or last run; null if there is none. */
+  /** Returns the current or last run; null if there has been no run. */
   findRunRecord(): Promise<RunRecord | null>;
   /** Aborted when the server shuts down. Clients then reconnect to the next server. */
   readonly closing: AbortSignal;

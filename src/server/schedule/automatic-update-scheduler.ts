@@ -79,8 +79,8 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
   }
 
   /**
-   * Returns the available release if its automatic update is due. Returns null if not due, or if an upgrade path is in
-   * progress.
+   * Returns the available release if its automatic update is due. Returns null if it is not due, or if an upgrade path
+   * is in progress.
    * @throws ApplicationError if the store fails
    */
   async #findDue(settings: AutomaticUpdateSettings): Promise<NextRelease | null> {

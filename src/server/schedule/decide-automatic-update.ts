@@ -54,8 +54,8 @@ export function isTimeWindowOver(
 }
 
 /**
- * Returns why automatic updates are paused; null if they are not. After a broken or crashed run, the instance's state
- * is unknown until another run succeeds.
+ * Returns why automatic updates are paused; null if they are not paused. After a broken or crashed run, the instance's
+ * state is unknown until another run succeeds.
  */
 function pauseOf(past: readonly Run[]): BlockedBy | null {
   const last = past.find(({ outcome }) => isSuccessfulOutcome(outcome) || isBad(outcome));
@@ -64,7 +64,7 @@ function pauseOf(past: readonly Run[]): BlockedBy | null {
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
-/** An expired channel file blocks automatic updates, because the server may have missed a recall. */
+/** Returns a reason to block automatic updates if the channel file has expired: the server may have missed a recall. */
 const stalenessOf = ({ staleSince: since }: Pick<ChannelFileEffects, 'staleSince'>): BlockedBy | null =>
   since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
 
@@ -92,10 +92,11 @@ function findBlockedBy(
   return null;
 }
 
-/** If the first run is a successful rollback, returns the rolled-back version; otherwise null. */
+/** If the first run is a successful rollback, returns the version that it rolled back. Otherwise, returns null. */
 function findRolledBackVersion([run, ...before]: readonly Run[]): string | null {
   if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;
-  // A manual rollback does not store the version, so take the version of the last successful update.
+  // A manual rollback does not store the version, so take the version of the last successful update before the
+  // rollback.
   return (
     run.from ?? before.find(({ kind, outcome }) => kind === 'update' && outcome === 'updated')?.to ?? null
   );

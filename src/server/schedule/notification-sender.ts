@@ -21,7 +21,8 @@ export class NotificationSender implements RepeatedCheck {
     );
     this.#notifier.addresses = settings.notify;
     if (settings.notify.length === 0) return;
-    // A run counts as started at its updater's first log line. Before this line, the run may end without effect.
+    // A run counts as started when its updater writes the first log line. Until then, the run may end without any
+    // effect.
     listeners.on('line', ({ run }) => this.#tellOf(run));
     listeners.on('end', (run) => this.#tellOf(run));
   }

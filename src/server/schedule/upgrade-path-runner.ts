@@ -12,15 +12,15 @@ import type { ServerContextWithRuns } from '../run/request/server-context-with-r
 const pendingStepTimeoutMs = 3_600_000;
 
 /**
- * Continues the last run's upgrade path (docs/contract.md 8.38). The remaining steps are stored with that run, so each
- * new release's server finds the steps.
+ * Continues the last run's upgrade path (docs/contract.md 8.38). The remaining steps are stored with that run, so the
+ * server of each new release finds them.
  */
 export class UpgradePathRunner implements RepeatedCheck {
   readonly pauseMs: number;
   readonly wakenBy = 'end';
   readonly #parts: ServerContextWithRuns;
   readonly #starter: RunStarter;
-  /** Why the next step has not been started. `after` is the id of the previous run. */
+  /** Why the next step has not been started. `after` is the id of the run before that step. */
   #said: { after: string; reason: string } | null = null;
 
   constructor(parts: ServerContextWithRuns, starter: RunStarter) {
@@ -29,7 +29,7 @@ export class UpgradePathRunner implements RepeatedCheck {
     this.pauseMs = parts.timing.path;
   }
 
-  /** Returns the pending step and why it has not been started; null if there is none. */
+  /** Returns the pending step and why it has not been started; null if no step is pending. */
   after(last: Run | undefined): PendingStep | null {
     const step = findPendingUpgradeStep(last);
     return step && { ...step, reason: this.#said?.after === last?.id ? (this.#said?.reason ?? null) : null };
@@ -81,7 +81,7 @@ export class UpgradePathRunner implements RepeatedCheck {
     return 'run' in response ? null : response.reason.message;
   }
 
-  /** Calls `afterStep`. Returns why the application is not ready for the next step; null if ready. */
+  /** Calls `afterStep`. Returns why the application is not ready for the next step; null if it is ready. */
   async #ask(version: string): Promise<string | null> {
     const { settings, timing } = this.#parts;
     const { afterStep } = settings;
@@ -90,8 +90,8 @@ export class UpgradePathRunner implements RepeatedCheck {
       const response: unknown = await callApplication('afterStep', () => afterStep({ version }), timing.host);
       return typeof response === 'string' && response !== '' ? response : null;
     } catch (cause) {
-      // Only the operator may see an exception's text, so it is logged. Log once, because `afterStep` is called
-      // repeatedly.
+      // Only the operator may see an exception's text, so it is logged and not returned. Log it only once, because
+      // `afterStep` is called repeatedly.
       if (this.#said?.reason !== checkFailed)
         settings.log({ level: 'warn', message: 'afterStep failed', cause });
       return checkFailed;

@@ -119,7 +119,7 @@ export class ProductCallbackClient implements JobQueue {
     }
   }
 
-  /** Returns the text of a successful response. @throws ProductResponseError, or any error of fetch */
+  /** Returns the text of a successful response. @throws ProductResponseError, or any error from fetch */
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string> = {}): Promise<string> {
     const { callbacksUrl, secret } = this.#product;
     const response = await fetch(`${callbacksUrl.replace(/\/$/, '')}/${path}`, {

@@ -55,7 +55,7 @@ function log(entry: LogEntry): void {
 }
 
 /**
- * Formats a log entry and all its causes as one line; null for a repeated callback failure. Escapes unprintable
+ * Formats a log entry and all its causes as one line. Returns null for a repeated callback failure. Escapes unprintable
  * characters, because messages may contain text from the product, a registry or a feed.
  */
 export function formatLogEntry({ level, message, cause }: LogEntry): string | null {

@@ -11,9 +11,11 @@ export interface ServeSettings {
   /** Base path of the endpoints and of `elements.js`. */
   path: string;
   callbacksUrl: string;
-  /** Secret shared with the product. Authenticates callbacks to the product, and requests from the product's proxy. */
+  /**
+   * Secret shared with the product. It authenticates callbacks to the product, and requests from the product's proxy.
+   */
   secret: string;
-  /** Token for programs that act as an admin; null if there is none. */
+  /** Token for programs that act as an admin; null if no token is set. */
   token: string | null;
   storeDirectory: string;
   /** All other settings, which are options of the library. */
@@ -89,7 +91,7 @@ async function readServeSettingsFile(path: string | undefined, mistakes: string[
     if (isMap(settings)) return settings;
     mistakes.push(`${path} must contain YAML settings, such as "port: 8080"`);
   } catch (cause) {
-    // The other lines of a YAML error quote the file, which may contain passwords.
+    // Report only the first line of a YAML error, because the other lines quote the file, which may contain passwords.
     mistakes.push(`${path} cannot be read: ${(cause as Error).message.split(/:?\n/)[0]}`);
   }
   return {};

@@ -10,7 +10,7 @@ export interface FileStore extends Store {
   set(key: string, text: string | null, condition: { was: string | null }): Promise<boolean>;
 }
 
-/** Errors that occur if another server changes the same directories at the same time. */
+/** Codes of errors that occur if another server changes the same directories at the same time. */
 const raceErrorCodes = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
 /** Maximum attempts per call. An attempt fails if another server writes first or removes the directory. */
 const maxFileAttempts = 1_000;
@@ -18,14 +18,15 @@ const maxFileAttempts = 1_000;
 /** A text is deleted once its number is this far below the current number. The number's directory remains. */
 const retainedTexts = 8;
 /**
- * A directory is removed once its number is this far below the current number. Other servers never write so many
- * numbers during a single system call.
+ * A number's directory is removed once the number is this far below the current number. Other servers never write so
+ * many numbers during a single system call of this server.
  */
 const retainedDirectories = 256;
 
 /**
  * Creates a store for all servers that share the directory. A missing directory is created. The store needs neither a
- * lock nor a clock. A key's last texts are in `<directory>/<key>/<number>/text`; the highest number is current.
+ * lock nor a clock. A key's last texts are in `<directory>/<key>/<number>/text`; the text with the highest number is
+ * current.
  */
 export function fileStore(directory: string): FileStore {
   const deployment = resolve(directory);
@@ -68,7 +69,8 @@ async function readCurrent(folder: string): Promise<{ number: number | null; tex
     const location = join(folder, String(number));
     const text = await readFile(join(location, 'text'), 'utf8').catch(unless('ENOENT'));
     if (text !== null) return { number, text };
-    // The file `none` means that the key has no text. If both files are missing, higher numbers exist, so read again.
+    // The file `none` means that the key has no text. If both `text` and `none` are missing, higher numbers exist, so
+    // read again.
     if (await stat(join(location, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
   throw new Error(`could not read ${folder} in ${maxFileAttempts} attempts`);
@@ -93,7 +95,8 @@ async function createKeyFolder(folder: string): Promise<void> {
     await writeFile(join(unfinished, '0/none'), '', { flush: true });
     await tryRename(unfinished, folder);
   } catch (error) {
-    // Another server may have created the key's folder, then removed this unfinished folder, as below.
+    // Another server may have created the key's folder, and then removed this unfinished folder, as this function does
+    // below.
     const isThere = await stat(folder).catch(unless('ENOENT'));
     if (isThere === null || !raceErrorCodes.includes(codeOf(error))) throw error;
   }
@@ -114,14 +117,15 @@ async function isReplaced(folder: string, number: number, text: string | null): 
   const draft = join(folder, String(number), nonce());
   try {
     await mkdir(draft);
-    // Without a text, write the file `none`, because a rename could replace an empty directory.
+    // If there is no text, write the file `none`. Otherwise, the directory would be empty, and a rename could replace
+    // it.
     await writeFile(join(draft, text === null ? 'none' : 'text'), text ?? '', { flush: true });
     await sync(draft);
     // Only one server succeeds, because the next number must not exist. A slow server cannot recreate a removed number,
-    // because the previous number was removed first, with the draft.
+    // because its draft was in the directory of the previous number, which was removed first.
     if (!(await tryRename(draft, join(folder, String(number + 1))))) return false;
   } catch (error) {
-    // Free the draft's disk space. Another server may already have removed the draft.
+    // Remove the draft to free its disk space. Another server may already have removed the draft.
     await remove(draft).catch(() => {});
     if (raceErrorCodes.includes(codeOf(error))) return false;
     throw error;
@@ -135,7 +139,8 @@ async function isReplaced(folder: string, number: number, text: string | null): 
 /** Removes the directories of numbers far below `last`, lowest first. */
 async function removeOldNumbers(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {
-    // Rename before removing the contents: a draft could replace an empty directory with this number.
+    // Rename each directory before its contents are removed: a draft could replace an empty directory that still has
+    // its number.
     if (number <= last - retainedDirectories)
       await tryRename(join(folder, String(number)), join(folder, `old-${nonce()}`));
   }

@@ -149,13 +149,13 @@ export class StateStore {
 
   /**
    * Adds a finished run to the history. Replaces a stored run only if its updater was restarted, because the
-   * application may already know the stored run.
+   * application may already have been notified of the stored run.
    */
   async addPastRun(run: Run, updaterStartedAt: string | null, { told = false } = {}): Promise<void> {
     await this.edit('history', (now) => {
       const past = now ?? [];
       const known = past.find((one) => one.run.id === run.id);
-      // Without the updater's start time, the outcome is only assumed, so keep the stored run.
+      // If the updater's start time is unknown, the outcome is only assumed, so keep the stored run.
       if (known && (updaterStartedAt === null || known.updaterStartedAt === updaterStartedAt)) {
         if (known.run.downtimeSeconds !== null || run.downtimeSeconds === null) return now;
         const { downtimeSeconds } = run;
@@ -199,7 +199,8 @@ export class StateStore {
     for (let left = maxWriteAttempts; left > 0; left--) {
       const { text, value } = await this.#find(key);
       const wanted = change(value);
-      // A write without a change could overwrite a newer server's entry that this server cannot parse.
+      // Do not write without a change, because this could overwrite a newer server's entry that this server cannot
+      // parse.
       if (wanted === value) return value;
       const newText = wanted === null ? null : typeof wanted === 'string' ? wanted : JSON.stringify(wanted);
       if (newText === text || (await this.#set(key, newText, text))) return wanted;

@@ -5,7 +5,10 @@ import type { Run } from '../../wire/status.ts';
 import { applyAutomaticUpdateDefaults } from '../contract/automatic-update-settings.ts';
 import { automaticUpdateFieldSchemas } from '../contract/schemas.ts';
 
-/** Parses a stored run like a response, because older servers write fewer fields and newer servers more. */
+/**
+ * A stored run is parsed like a run in a response, because older servers write fewer fields, and newer servers write
+ * more.
+ */
 const runSchema = z.pipe(
   z.transform(parseRun),
   z.custom<Run>((read) => read !== null),
@@ -21,9 +24,9 @@ export const openRunSchema = z.object({
   run: runSchema,
   /** Server process that accepted the run. */
   server: serverProcessSchema,
-  /** Id of the updater container; null if none was started or its id could not be written. */
+  /** Id of the updater container; null if no updater was started or its id could not be written. */
   updater: z.nullable(z.string()),
-  /** ISO 8601 time at which the run's last server began to shut down; null if unknown. */
+  /** ISO 8601 time at which the last server that followed this run began to shut down; null if the time is unknown. */
   serverStoppedAt: z.nullable(z.string()),
 });
 export type OpenRun = z.infer<typeof openRunSchema>;
@@ -32,7 +35,9 @@ const pastRunSchema = z.object({
   run: runSchema,
   /** Last start of the updater container, as reported by the engine; null if there was no container. */
   updaterStartedAt: z.nullable(z.string()),
-  /** Whether `onEnd` has succeeded. `attempts` counts its calls; `teller` is the server process of the last call. */
+  /**
+   * Whether `onEnd` has succeeded. `attempts` counts its calls; `teller` is the server process that made the last call.
+   */
   told: z.boolean(),
   attempts: z.int(),
   teller: z.nullable(serverProcessSchema),
@@ -52,7 +57,7 @@ export const publicationTimesSchema = z.object({ stable: bySigner, canary: bySig
 const filesBySigner = z.optional(z.record(z.string(), channelFileSchema));
 export const channelFilesSchema = z.object({ stable: filesBySigner, canary: filesBySigner });
 
-/** The instance's random id, and the release that an admin requested before its rollout. */
+/** The instance's random id, and the release that an admin requested before its rollout to this instance. */
 export const stagedRolloutSchema = z.object({ instance: z.string(), asked: z.nullable(z.string()) });
 export type StagedRollout = z.infer<typeof stagedRolloutSchema>;
 

@@ -29,11 +29,14 @@ export interface ScriptedStep {
   seconds: number;
   /** Extends the step beyond `seconds` for as long as the function returns true. */
   lasts?(): boolean;
-  /** Log messages, spread over the duration of the step. Default: the name of the state. `percent` is the progress. */
+  /**
+   * Log messages, spread over the duration of the step. Default: one message with the name of the state. `percent` is
+   * the progress.
+   */
   says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
   /** How requests are disturbed during the step. Default: not at all. */
   disturbed?: Disturbance;
-  /** Running jobs that a run in the state `waiting` waits for. `until` is the time limit. */
+  /** Running jobs that a run in the state `waiting` waits for. `until` is the time limit of the wait. */
   jobs?: readonly BlockingJob[];
   until?: string;
 }
@@ -94,13 +97,15 @@ export interface Script {
   jobs?: readonly ScriptedJob[];
   /** Manually started update that is in progress at `start()`. */
   open?: ScriptedRun;
-  /** One run for each update, in order. The last is repeated for further updates. Default: `typicalRun()`. */
+  /** One run for each update, in order. The last run is repeated for further updates. Default: `typicalRun()`. */
   runs?: readonly ScriptedRun[];
   /** Delays between the steps of `next.upgradePath`, in order. The last delay is repeated. Default: one second. */
   pendingSteps?: readonly ScriptedPendingStep[];
   /** Effects of a rollback, or why a rollback is not possible. Default: there is no restore point. */
   rollback?: RollbackOffer | Reason;
-  /** One run for each rollback, in order. The last is repeated for further rollbacks. Default: `typicalRollback()`. */
+  /**
+   * One run for each rollback, in order. The last run is repeated for further rollbacks. Default: `typicalRollback()`.
+   */
   rollbacks?: readonly ScriptedRun[];
   /** Earlier runs, newest first. */
   history?: readonly Run[];
@@ -157,7 +162,7 @@ const stopped: ScriptedStep = { state: 'save', seconds: 1, says: [copied(100)], 
 
 /**
  * Returns a typical run of 14 seconds, with two seconds of downtime. If `end` contains a restore point, the run takes
- * 16 seconds, with four of downtime. `in` is the phase in which the run ends. Default: the last phase.
+ * 16 seconds, with four seconds of downtime. `in` is the phase in which the run ends. Default: the last phase.
  */
 export function typicalRun(end: ScriptedEnd & { in?: PhaseName } = { outcome: 'updated' }): ScriptedRun {
   const { in: last = 'verify', ...rest } = end;

@@ -349,7 +349,7 @@ export class ScriptedUpdateApi implements UpdateApi {
 
 type PlayedRunOptions = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 
-/** Returns the entry at the index, or the last entry of a shorter list. If there is no list, returns `usual`. */
+/** Returns the entry at the index, or the last entry if the list is shorter. If there is no list, returns `usual`. */
 const entryOrLast = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
   list?.[Math.min(at, list.length - 1)] ?? usual;
 

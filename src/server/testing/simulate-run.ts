@@ -20,8 +20,8 @@ const pollIntervalMs = 20;
 const downtimeDisturbances: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', 'silence'];
 
 /**
- * Simulates a run until it ends, or the stopping server aborts the signal. Other code may end the run, for example by a
- * cancellation.
+ * Simulates a run until it ends, or until the signal is aborted because the server stops. Other code may end the run,
+ * for example by a cancellation.
  */
 export async function simulateRun(
   { steps, end }: ScriptedRun,
@@ -35,7 +35,7 @@ export async function simulateRun(
     await playStep(step, record, stage, signal);
     if (record.hasEnded) break;
     if (downtimeDisturbances.includes(step.disturbed)) away += step.seconds;
-    // A run can be cancelled until containers are replaced. A cancelled updater stops before its next step.
+    // A run can be cancelled until its updater replaces the containers. A cancelled updater stops before its next step.
     if (record.run.cancelRequestedBy !== null && !isTooLateToCancel({ ...record.run, state: step.state })) {
       finish(
         { outcome: 'cancelled', message: `nothing was changed; ${record.run.from} is still running` },
@@ -79,7 +79,7 @@ async function playStep(
   while (step.lasts?.() && !record.hasEnded) await sleep(pollIntervalMs, undefined, { signal });
 }
 
-/** Ends the run with a last log line, like an updater. Without a running updater, adds no line. */
+/** Ends the run with a last log line, as an updater does. If no updater is running, adds no line. */
 function finish(end: ScriptedEnd, record: RunRecord, stage: SimulationContext): void {
   const { from, to, phase } = record.run;
   const { outcome, cause = null, code = null, advice = null } = end;

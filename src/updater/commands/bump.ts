@@ -30,7 +30,8 @@ import { createUnfinishedRunError, hasMixedVersions, readUnfinishedJournal } fro
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /**
- * Reads the options of `bump`. Missing services and files are taken from the settings file in the compose directory.
+ * Reads the options of `bump`. Services and files that are not on the command line are taken from the settings file in
+ * the compose directory.
  * @throws UpdateError settings-invalid; usage if no services are specified
  */
 export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
@@ -53,8 +54,8 @@ export async function bumpVersionPins(
   await requireNoUnfinishedUpdate(projectDirectoryOf(project));
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
-    // Docker looks for plugins in its configuration directory, here a temporary directory. To find compose, Docker
-    // needs the user's plugin directory.
+    // Docker looks for plugins in its configuration directory, which is a temporary directory here. List the user's
+    // plugin directory, so that Docker finds compose.
     const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
     await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
     const engine = new Engine(
@@ -95,8 +96,8 @@ export async function bumpVersionPins(
 }
 
 /**
- * Returns the commands that apply the edits. They list the command line's files, because compose would not find these
- * files itself.
+ * Returns the commands that apply the edits. They list the files from the command line, because compose would not find
+ * these files otherwise.
  */
 function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): string {
   const pathsOf = (named: readonly string[], found: readonly TextFile[]) =>

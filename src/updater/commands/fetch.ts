@@ -9,8 +9,8 @@ import type { RunContext } from '../run/run-context.ts';
 import { planUpdateWithoutLock } from './show-plan.ts';
 
 /**
- * Pulls all images of an update, after the same checks as the update. Takes no lock and writes no files. Moves no local
- * tag, so the next `up` starts the same images as before.
+ * Pulls all images of an update, after the same checks as the update. Takes no lock and writes no files. Moves no tag
+ * of a local image, so the next `up` starts the same images as before.
  */
 export async function fetchImages(
   context: RunContext,

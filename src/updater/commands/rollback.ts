@@ -163,8 +163,8 @@ async function planRollback(
     helperImageId: own.imageId,
     hasLock,
   };
-  // Without the lock, nothing may be written, so missing hashes cannot be computed. Then, only mounts and space are
-  // checked.
+  // Without the lock, nothing may be written, so missing hashes cannot be computed. In this case, only mounts and space
+  // are checked.
   if (checksData && (point.hashes !== null || hasLock)) await requireRestorableData(dataContext, record);
   else if (checksData) await requireSpaceToRestore(dataContext, point);
   const { words } = rollout;
@@ -241,8 +241,8 @@ async function saveCurrentData(
 }
 
 /**
- * Restores the old version and its data. Signals no longer cancel the rollback, because a cancellation would mix old
- * and new data.
+ * Restores the old version and its data. Signals no longer cancel the rollback, because a cancellation would leave a
+ * mix of old and new data.
  */
 async function rollBackTo(
   context: RunContext,

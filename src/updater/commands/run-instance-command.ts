@@ -92,8 +92,8 @@ async function onProject(
 }
 
 /**
- * Warns about ignored options that only stacks support. Files from a settings file may be meant for `bump`, so they
- * cause no warning.
+ * Warns about ignored options that only stacks support. Files that a settings file lists may be meant for `bump`, so
+ * they cause no warning.
  */
 function warnOfStackOptions({ options: { stack }, log }: InitialRunContext): void {
   const typed = [...(stack.files.length > 0 ? ['--file'] : []), ...(stack.stopFirst ? ['--stop-first'] : [])];
@@ -101,9 +101,9 @@ function warnOfStackOptions({ options: { stack }, log }: InitialRunContext): voi
     log.warn(`ignoring ${joinWithAnd(typed)}, because this is a compose project and not a Swarm stack`);
 }
 
-/** Returns the journal if an earlier start of this container wrote it; null otherwise. */
+/** Returns the journal if an earlier start of this container wrote it. Otherwise, returns null. */
 async function readOwnJournal({ own, location }: FoundInstance): Promise<JournalData | null> {
-  // Ignore an unreadable journal: when the lock is taken, a better message reports the journal.
+  // Ignore an unreadable journal: it is reported with a better message when the lock is taken.
   const given = await readJournal(stateDirectoryOf(location.mountedAt)).catch(() => null);
   return given === null || 'unreadable' in given || given.containerId !== own.id ? null : given;
 }
@@ -136,7 +136,8 @@ async function closeRun(context: RunContext, soFar: ProjectRunState, ending: Run
   // If the engine does not respond, the run stays unfinished. The engine later restarts this failed container, which
   // continues from the journal.
   if (ending.exitCode !== 0 && !(await engine.isResponding())) return;
-  // Remove the values of new settings only now, because a killed and restarted run needs the file.
+  // Remove the file with the values of new settings only now, because a run that is killed and restarted needs the
+  // file.
   await rm(settingValuesPath, { force: true }).catch(() => {});
   if (instance === null) return;
   // Ignore a failure: the last line is already logged, and the next run recovers this run.

@@ -33,7 +33,7 @@ export async function writeReport(given: InitialRunContext): Promise<number> {
     texts.set(name, instance === null ? missing : await part(context, instance).catch(reasonOf));
   }
   texts.set('plan.txt', plan.join('\n'));
-  // Mask only after all parts are collected: one part may reveal secrets that another contains.
+  // Mask only after all parts are collected: each part may add mask rules for secrets that other parts also contain.
   const files = new Map(
     [...texts].map(([name, text]) => {
       const lines = log.maskText(text).trimEnd().split('\n').map(escapeUnprintable);

@@ -9,7 +9,7 @@ export interface DataContext {
   project: string;
   /** Id of the updater's own image (`sha256:…`), from which helper containers are created. */
   helperImageId: string;
-  /** Whether this run holds the lock. Only then may it reuse prepared helper containers. */
+  /** Whether this run holds the lock. Only then may it reuse helper containers that were created ahead of time. */
   hasLock?: boolean;
 }
 
@@ -28,7 +28,9 @@ export interface DataCoverage {
   excluded: readonly { service: string; path: string | null }[];
   /** Mounts that are neither saved nor excluded, such as `files:/data`. */
   uncovered: readonly string[];
-  /** Dependencies of updated services with a queue or cache only in memory. A rollback restarts them. */
+  /**
+   * Services that updated services depend on, and that hold a queue or cache only in memory. A rollback restarts them.
+   */
   inMemory: readonly string[];
   /** Hosts of external databases whose setting in the settings file is `none`. */
   outside: readonly string[];

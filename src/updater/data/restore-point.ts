@@ -34,7 +34,7 @@ const savedMountSchema = z.strictObject({
   volume: like(/^(?:[a-zA-Z0-9][\w.-]*)?$/),
   /** Host path, even if the mount is a volume. */
   path: absolute,
-  /** Mounted directory inside the volume; empty for a whole volume and for a bind mount. */
+  /** Path of the mounted directory inside the volume. The path is empty for a whole volume and for a bind mount. */
   subpath: relative,
   isFile: z.boolean(),
   root: text,
@@ -60,7 +60,10 @@ const restorePointRecordSchema = z.strictObject({
   /** Compose directory. */
   directory: text,
   run: storedFieldSchemas.run,
-  /** ISO 8601 time of the completed copy; null before. Also null while a container's start requires another copy. */
+  /**
+   * ISO 8601 time at which the copy was completed; null until then. Also null while the data is copied again because a
+   * container was started.
+   */
   at: z.nullable(text.check(z.refine((value) => !Number.isNaN(Date.parse(value))))),
   /** Version that used the saved data, such as `v1.4.2`. `next` is the version that the run installs. */
   version: text,
@@ -90,7 +93,8 @@ export interface RestorePointRecordData extends z.infer<typeof restorePointRecor
 
 const recordName = 'point.json';
 /**
- * File that marks a restore point as used by a rollback. Not in the record, because a completed record never changes.
+ * File that marks a restore point as used by a rollback. The mark is not in the record, because a completed record
+ * never changes.
  */
 const usedName = 'used';
 
@@ -117,8 +121,8 @@ export interface RestorePointProject {
 }
 
 /**
- * Returns the name prefix of a project's restore points, because projects may share a restore directory. The prefix is
- * empty in the default directory.
+ * Returns the name prefix of a project's restore points. The prefix is needed because projects may share a restore
+ * directory. It is empty in the default directory.
  */
 function restorePointPrefixOf(directory: string, project: RestorePointProject): string {
   if (directory === restorePointsDirectoryOf(project.directory)) return '';
@@ -231,7 +235,7 @@ async function readRecordText(location: RestorePointLocation, path: string): Pro
   });
   if (file === null) return null;
   try {
-    // Check the opened file too, because the path may have led to another file before.
+    // Check the opened file too, because the file may have been replaced after the path was checked.
     await requireRootOwnedPath(path, await file.stat());
     return await file.readFile('utf8');
   } finally {
@@ -274,8 +278,8 @@ export async function findRestorePoints(
 }
 
 /**
- * Whether a restore point belongs to the given project: two projects may share a compose directory. True if the record
- * is missing or unreadable.
+ * Whether a restore point belongs to the given project: two projects may share a compose directory. Also true if the
+ * record is missing or unreadable.
  */
 async function isOfProject(location: RestorePointLocation, project: RestorePointProject): Promise<boolean> {
   const point = await readRestorePointRecord(location).catch(() => null);

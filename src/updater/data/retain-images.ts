@@ -20,8 +20,8 @@ export const retainingContainerLabelOf = (project: string, location: RestorePoin
 });
 
 /**
- * Prefix of tags that protect images. A cleanup may remove the protecting containers, and then images whose own tag has
- * moved.
+ * Prefix of tags that protect images. A cleanup may remove the protecting containers, and then also images whose own
+ * tag has moved to another image.
  */
 export const retainedTagPrefix = 'svc-updater-restore-point:';
 const retainedTagsPrefixOf = (project: string, location: RestorePointLocation): string =>

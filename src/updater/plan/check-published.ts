@@ -15,12 +15,13 @@ import type { TagLookup } from './tag-lookup.ts';
 export async function requirePublishedTags(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
   const { release, updates } = plan;
   if (release === null) return;
-  // App and worker often have the same image; a missing tag is reported only for the first.
+  // App and worker often have the same image; a missing tag is reported only for the first service.
   const byReference = new Map(updates.toReversed().map((update) => [update.to, update] as const));
   for (const update of byReference.values()) {
     const { pin, tag, shouldPull: pull, isShort } = update;
     const { repository } = pin.reference;
-    // If other tags do not exist, or a lookup fails, the pull finds out.
+    // Other tags are not looked up, because the pull fails if they do not exist. After a failed lookup, the pull
+    // decides too.
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(tagSuffixOf(pin.tag));
     const isChecked = hasTagChange(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
@@ -39,7 +40,7 @@ function createUnpublishedTagError(
   { pin, tag }: ServiceUpdate,
   published: readonly string[],
 ): UpdateError {
-  // A tag with fewer numbers than the pin may point to a different release.
+  // A tag with fewer numbers than the pin is not suggested, because it may point to a different release.
   const own = published.find((each) => countTagNumbers(each) >= countTagNumbers(pin.tag.text));
   const pins = updates.filter(hasTagChange).map((update) => update.pin);
   const others = own ? `; ${to} is published as ${joinWithAnd(published)}` : '';

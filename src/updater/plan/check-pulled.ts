@@ -7,7 +7,7 @@ import type { ReleasePlan } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * Checks that the pulled release is the target, not recalled, and installable over the running release. Returns
+ * Checks that the pulled release is the target, is not recalled, and can be installed over the running release. Returns
  * warnings.
  * @param version - the version label of the app's image
  * @param lookUp - null to skip the check for stale tags: before a pull, and for images of an archive

@@ -19,7 +19,8 @@ export interface RunningApp {
 }
 
 /**
- * Rejects the pulled release if another must be installed first. Returns a warning if this is unknown.
+ * Rejects the pulled release if another release must be installed first. Returns a warning if this cannot be
+ * determined.
  * @throws UpdateError upgrade-step, with the required release
  */
 export function checkRequiredRelease(

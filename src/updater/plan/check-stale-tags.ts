@@ -8,8 +8,8 @@ import { labeledVersionOf, type ReleasePlan, type ServiceUpdate } from './releas
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * Updates whose tags may not point to the target. Excludes a worker's tag such as `edge`: the worker may have its own
- * versions.
+ * Updates whose tags may not point to the target. Excludes a worker's tag such as `edge`, because the worker may have
+ * its own versions.
  */
 export const floatingTagUpdatesOf = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
   release ? updates.filter((update) => mayBeStale(update, app, release.version)) : [];
@@ -56,7 +56,10 @@ export async function checkStaleTags(
   throw new UpdateError('tag-lags', first, { detail: others, advice });
 }
 
-/** Null if the tag points to the target. `sentence` is an error for a stale tag; otherwise, a warning. */
+/**
+ * Null if the tag points to the target. `sentence` is the text of an error if the tag is stale; otherwise, of a
+ * warning.
+ */
 async function compareWithTarget(
   plan: ReleasePlan,
   update: ServiceUpdate,
@@ -67,9 +70,9 @@ async function compareWithTarget(
   const { to, tag, pin } = update;
   const version = labeledVersionOf(update, image);
   if (image === undefined || release === null) return null;
-  // A newer version than the target only causes a warning, logged at the end of the run.
+  // If the image has a newer version than the target, only a warning is logged, at the end of the run.
   if (version !== null && compareSharedVersionNumbers(version, release.version) >= 0) return null;
-  // An older version may be inherited from the base image. If so, a tag of the target has the same digest in the
+  // The older version in the label may come from the base image. If so, a tag of the target has the same digest in the
   // registry.
   const older = version && `${to} points to ${prefix}${version}, not to ${plan.to}`;
   const stale = (otherwise: string) => ({ isStale: true, sentence: older || otherwise });

@@ -22,7 +22,7 @@ export interface ServiceUpdate {
   pin: Pin;
   /** New tag. A floating tag stays the same, and only its image is pulled again. */
   tag: string;
-  /** Always by tag, because the new digest is only known after the pull. */
+  /** Image reference. It always has a tag and no digest, because the new digest is only known after the pull. */
   to: string;
   /** False for `pull_policy: never`, which uses the local image. */
   shouldPull: boolean;
@@ -157,7 +157,7 @@ function planService(
   }
 }
 
-/** Warns if the update neither changes a tag nor compares it with the target. The app's tag is always compared. */
+/** Warns about a tag that the update neither changes nor compares with the target. The app's tag is always compared. */
 function warnAboutKeptTag(
   { service, pin, tag, to }: ServiceUpdate,
   app: ServiceUpdate,
@@ -182,7 +182,7 @@ export const isProductPin = ({ reference }: Pick<Pin, 'reference'>, { name }: Pr
 /** False for a floating tag: only its image changes. */
 export const hasTagChange = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.tag.text;
 
-/** From the label of a pulled image. Null without a label, or if the label is not trusted. */
+/** Version in the label of a pulled image; null if the image has no such label, or if the label is not trusted. */
 export const labeledVersionOf = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
   trustsLabel ? parseVersionLabel(image?.labels[versionLabel]) : null;
 

@@ -22,7 +22,7 @@ type ReportFileCreator = (context: RunContext, instance: FoundInstance) => Promi
 
 /**
  * Functions that create a report's files, keyed by file name (docs/contract.md 1.12). Each function may fail, and adds
- * its file's secrets to the mask rules.
+ * its file's secrets to the log's mask rules.
  */
 export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
   [logFileName]: async (_, { location: { mountedAt } }) => {

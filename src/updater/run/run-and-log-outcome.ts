@@ -18,7 +18,7 @@ interface RunCallbacks {
    * Records a crash before the process exits. Returns whether the engine will restart this container to resume the run.
    */
   recordCrash(outcome: RunOutcome): boolean;
-  /** For the log: how the run resumes after an engine shutdown. If null, a shutdown makes the run fail. */
+  /** Explains in the log how the run resumes after an engine shutdown. If null, a shutdown makes the run fail. */
   afterShutdown: string | null;
 }
 

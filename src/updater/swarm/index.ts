@@ -104,7 +104,7 @@ async function close(
 }
 
 /**
- * Whether to update a stack. Queries the engine only if no compose project was found.
+ * Returns whether to update a stack. Queries the engine only if no compose project was found.
  * @param error - error from the search for a compose project
  */
 export async function shouldFallBackToStack(

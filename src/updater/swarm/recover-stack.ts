@@ -23,7 +23,7 @@ import { createServiceUpdateMaskRules } from './services/service-mask-rules.ts';
 export interface StackRunProgress {
   found: InspectedStack | null;
   facts: OutcomeFacts;
-  /** This run's record. Until it is created, the record taken over from the previous run. */
+  /** Record of this run or, until that record is created, the record taken over from the previous run. */
   record: StackRecord | null;
   /** Run whose changes have not been rolled back; null if there is none. */
   run: StackRun | null;
@@ -111,7 +111,7 @@ function describePreviousRun({ data, labels }: FoundStackRecord): string {
 }
 
 /**
- * Waits until the previous run has ended or seems dead. Returns its record; null if there is none.
+ * Waits until the previous run has ended or seems dead. Returns that run's record; null if there is no record.
  * @throws UpdateError update-running, stack-busy
  */
 async function awaitPreviousRun(

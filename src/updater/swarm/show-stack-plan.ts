@@ -11,7 +11,7 @@ import { readStackRecord, stackRunPhaseOf } from './record/stack-record.ts';
 import { listEligibleNodes, requireUpdatableServices } from './services/choose-stack.ts';
 import { describeOverriddenUpdateConfig, hasOverlappingTasks, isActiveNode } from './services/specs.ts';
 
-/** Logs the changes of an `update`, and returns the exit code. Changes nothing, pulls nothing and takes no lock. */
+/** Logs what `update` would change, and returns the exit code. Changes nothing, pulls nothing and takes no lock. */
 export async function showStackPlan(given: InitialRunContext): Promise<number> {
   const found = await inspectStack(given);
   const { context, chosen, nodes } = found;

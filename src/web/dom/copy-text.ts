@@ -1,4 +1,7 @@
-/** If the clipboard is unavailable, for example on plain HTTP, selects the text and resolves with false. */
+/**
+ * Copies the text to the clipboard. If the clipboard is unavailable, for example on plain HTTP, selects the text on the
+ * page and resolves with false.
+ */
 export async function copyText(text: string, shown: () => Element | null): Promise<boolean> {
   try {
     if (!navigator.clipboard) throw new Error('a page on plain HTTP has no clipboard');

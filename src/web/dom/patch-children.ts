@@ -6,7 +6,8 @@ const svgTags = new Set(['svg', 'path', 'circle']);
 const drawnVNodes = new WeakMap<Node, VNode>();
 
 /**
- * Reused nodes keep focus, selection and scroll position, and are not announced again. Text is never inserted as HTML.
+ * Updates the child nodes to match `children`. Reused nodes keep their focus, selection and scroll position, and are
+ * not announced again. Text is never inserted as HTML.
  */
 export function patchChildren(parent: Node, children: readonly VNodeChild[]): void {
   const wanted = flattenChildren(children);
@@ -47,7 +48,8 @@ function patchElement(element: Element, wanted: VNode): void {
   for (const name of Object.keys({ ...before, ...wanted.attributes })) {
     const value = wanted.attributes[name] ?? false;
     const text = value === true ? '' : String(value);
-    // Set `value` as a property: the attribute is only the initial value and exposes secrets.
+    // Set `value` as a property: the attribute is only the initial value of a field, and would expose a secret in the
+    // page.
     if (name.startsWith('on') || name === 'value') Object.assign(element, { [name]: value || null });
     else if (value === false) element.removeAttribute(name);
     else if (element.getAttribute(name) !== text) element.setAttribute(name, text);

@@ -13,8 +13,8 @@ export interface VNode {
 export type VNodeChild = VNode | string | null | false | undefined | readonly VNodeChild[];
 
 /**
- * Describes an element: `h('p.muted', { title: 'x', onclick }, 'text', h('b', 'more'))`. Omits attributes and children
- * with the value false or null.
+ * Describes an element: `h('p.muted', { title: 'x', onclick }, 'text', h('b', 'more'))`. Attributes and children that
+ * are false or null are omitted.
  */
 export function h(name: string, first: Attributes | VNodeChild = null, ...rest: VNodeChild[]): VNode {
   const [tag = '', ...classes] = name.split('.');

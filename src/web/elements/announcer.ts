@@ -1,8 +1,9 @@
-/** Delay in ms of polite announcements. A new announcement replaces a delayed one. */
+/** Delay in ms of a polite announcement. A new announcement within this time replaces the delayed announcement. */
 const announcementDelayMs = 2_000;
 
 /**
- * For screen readers (docs/contract.md 10.8). The live regions must be inside the dialog: everything outside is inert.
+ * Announces the state of a dialog to screen readers (docs/contract.md 10.8). The live regions must be inside the
+ * dialog, because everything outside is inert.
  */
 export class ScreenReaderAnnouncer {
   readonly polite = createLiveRegion('status', 'polite');

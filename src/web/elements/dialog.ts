@@ -26,8 +26,8 @@ import { endpointsPathOf, UpdateElement } from './update-element.ts';
 const reloadDelayMs = 2_000;
 
 /**
- * `<svc-update-dialog>`: starts an update and shows its progress. The notice calls `open()`. The element moves itself
- * to the end of `body`.
+ * `<svc-update-dialog>`: starts an update and shows its progress. The notice opens the dialog with `open()`. The
+ * element may be placed anywhere in a page, and moves itself to the end of `body`.
  */
 export class SvcUpdateDialog extends UpdateElement {
   readonly #dialog = document.createElement('dialog');
@@ -67,7 +67,10 @@ export class SvcUpdateDialog extends UpdateElement {
     return this.#isShown;
   }
 
-  /** @param opener - the element to focus when the dialog closes */
+  /**
+   * Opens the dialog if it is not open.
+   * @param opener - the element to focus when the dialog closes
+   */
   open(opener: HTMLElement | null = null): void {
     if (this.#isShown || !this.isConnected) return;
     this.#isShown = true;
@@ -134,7 +137,7 @@ export class SvcUpdateDialog extends UpdateElement {
     if (body) this.#sizes.observe(body);
     if (isFirst) this.#announcer.setInitialText(announcement);
     else this.#announcer.announce(announcement, isUrgent);
-    // If the focused element was removed, focus the heading. Pressing a heading has no effect.
+    // If the focused element was removed, focus the heading. Unlike a button, the heading cannot be pressed by mistake.
     if (focused !== null && this.shadow.activeElement === null && this.#dialog.open) this.#heading()?.focus();
   }
 
@@ -272,7 +275,10 @@ function closeLabelOf(state: PageState): string {
   return isRollbackRun(findRunInProgress(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
 }
 
-/** If no dialog exists for `base`, creates one with the attributes of the opener. */
+/**
+ * Opens the dialog for the endpoints at `base`. If no such dialog exists, creates one with the attributes of the
+ * opener.
+ */
 export function openUpdateDialog(base: string | null, opener: HTMLElement | null = null): SvcUpdateDialog {
   const found = [...document.querySelectorAll<SvcUpdateDialog>('svc-update-dialog')].find(
     (dialog) => dialog.address === endpointsPathOf(base),

@@ -3,7 +3,9 @@ import type { PageStore } from '../store/page-store.ts';
 import { createPageTextsAndFormats } from '../texts.ts';
 import { formatTabTitle } from '../views/tab-title.ts';
 
-/** Page that contains the elements. Reports updates with events, and in the tab title. */
+/**
+ * Page that contains the elements. Reports updates to the page's scripts with events, and to the user in the tab title.
+ */
 export class EmbeddingPage {
   readonly store: PageStore;
   readonly #elements = new Set<HTMLElement>();
@@ -11,9 +13,12 @@ export class EmbeddingPage {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #openRun: string | null = null;
   readonly #endedRuns = new Set<string>();
-  /** `own` is the page's title, `shown` replaces it. Null while the page's title is shown. */
+  /** `own` is the page's title, and `shown` is the title that replaces it. Null while the page's own title is shown. */
   #title: { own: string; shown: string } | null = null;
-  /** Set after an update has reloaded the page. Null when the message is closed. */
+  /**
+   * New version, set when the page was reloaded after an update. Null again after the message about the update is
+   * closed.
+   */
   versionAfterReload: string | null = null;
 
   constructor(store: PageStore) {
@@ -34,7 +39,10 @@ export class EmbeddingPage {
     this.#setTitle(null);
   }
 
-  /** Dispatches on the dialog, if any. Returns false if a script has prevented the default action. */
+  /**
+   * Dispatches the event on the dialog, or on another element if there is no dialog. Returns false if a script on the
+   * page has prevented the default action.
+   */
   dispatch(name: 'start' | 'end' | 'reload', detail: object): boolean {
     const elements = [...this.#elements];
     const target = elements.find(({ localName }) => localName === 'svc-update-dialog') ?? elements[0];
@@ -78,7 +86,7 @@ export class EmbeddingPage {
   }
 
   #setTitle(text: string | null): void {
-    // If a script has meanwhile changed the title, restore the script's title later.
+    // If a script on the page has changed the title in the meantime, restore the title of the script later.
     const own = this.#title && document.title === this.#title.shown ? this.#title.own : document.title;
     if (text === null) {
       if (this.#title) document.title = own;

@@ -9,14 +9,17 @@ import { noticeStyleSheet } from './styles.ts';
 import { SuccessToast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 
-/** Data from before the reload. Undefined until read; null if absent or already used by a notice. */
+/**
+ * Data stored before the reload. Undefined until the data is read; null if there is no data or a notice has already
+ * used it.
+ */
 let handover: ReloadHandover | null | undefined;
 
 /** `<svc-update-notice>`: shows the running version and, to admins, an update button. */
 export class SvcUpdateNotice extends UpdateElement {
   readonly #bar = document.createElement('span');
   readonly #toast = new SuccessToast(() => this.#closeToast());
-  /** Version in the first response. Used if the page does not specify a version. */
+  /** Version in the first response. It is used if the page does not specify a version. */
   #firstVersion: string | null = null;
   #handover: ReloadHandover | null = null;
   #news: Run | null = null;
@@ -64,7 +67,8 @@ export class SvcUpdateNotice extends UpdateElement {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeReloadHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
-      // Raise the number only right after the reload: later jobs did not wait for the update.
+      // Raise the number of queued jobs only right after the reload: jobs that were created later did not wait for the
+      // update.
       const now = status.reason?.jobs?.length ?? 0;
       this.#handover = { ...handover, queued: Math.max(handover.queued, now) };
       handover = null;

@@ -11,8 +11,8 @@ import { formStyleSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
 
 /**
- * `<svc-update-settings>`: channel and automatic updates on a settings page. Changes remain a draft until the user
- * presses Save.
+ * `<svc-update-settings>`: shows the channel and the automatic updates on a settings page. Changes remain a draft until
+ * the user presses Save.
  */
 export class SvcUpdateSettings extends UpdateElement {
   readonly #form = document.createElement('form');

@@ -12,8 +12,8 @@ function createStyleSheet(css: string): CSSStyleSheet {
 }
 
 /**
- * Pages can override custom properties, and choose light or dark with `color-scheme`. Sizes are in em, because users
- * may double the text size.
+ * Styles of all elements. A page can override custom properties, and select light or dark colors with `color-scheme`.
+ * Sizes are in em, because users may double the text size.
  */
 export const baseStyleSheet = createStyleSheet(`
 :host {

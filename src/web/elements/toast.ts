@@ -12,7 +12,7 @@ import { h } from '../dom/vnode.ts';
 import { isRollbackRun } from '../model/selectors.ts';
 import { renderMessageBox, renderPageLink } from '../views/components.ts';
 
-/** Message about a successful update. A popover appears above the page, wherever the notice is. */
+/** Message about a successful update. As a popover, it appears above the page wherever the notice is placed. */
 export class SuccessToast {
   readonly element = document.createElement('div');
   readonly #close: () => void;
@@ -22,7 +22,10 @@ export class SuccessToast {
     Object.assign(this.element, { className: 'toast', popover: 'manual', role: 'status', hidden: true });
   }
 
-  /** @param news - the run if it was started automatically; otherwise null */
+  /**
+   * Shows the message.
+   * @param news - the run if it was started automatically; otherwise null
+   */
   show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: TextsAndFormats): void {
     const link = createPageLink(findReleasePageUrl(status, status.version), t.releaseNotes);
     const { run, version, reason } = status;

@@ -23,7 +23,7 @@ function getEmbeddingPage(address: string): EmbeddingPage {
 /** A server that renders pages imports this module without creating elements, and has no `HTMLElement`. */
 const ElementBase = globalThis.HTMLElement ?? class {};
 
-/** Redraws the shadow root after each change of the store or the texts. */
+/** Base class of the elements. It redraws the shadow root after each change of the store or the texts. */
 export abstract class UpdateElement extends ElementBase {
   static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;

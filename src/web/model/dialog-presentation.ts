@@ -37,7 +37,7 @@ interface PageContext extends Omit<StatusContext, 'history'> {
 
 /** Minimum duration in ms of an unexpected outage before the dialog shows it. */
 const minOutageMs = 2_000;
-/** Time in ms until a proxy finds the new container. Until then, the proxy may send its own page. */
+/** Time in ms that a proxy may need to find the new container. Until then, the proxy may respond with its own page. */
 const otherPageToleranceMs = 10_000;
 
 /** Returns the presentation of the first case that applies (docs/contract.md 10.2). */
@@ -173,7 +173,10 @@ function createRollbackView(
   }
 }
 
-/** Includes a successful update only if this page has seen the update in progress. */
+/**
+ * Finds the completed run whose result has not been dismissed yet. A successful update is included only if this page
+ * has seen it in progress.
+ */
 const findUndismissedRun = (
   { watched, status }: PageState,
   dismissed: ReadonlySet<string>,

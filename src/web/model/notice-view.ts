@@ -18,7 +18,10 @@ import {
 } from './selectors.ts';
 
 export interface NoticeView {
-  /** Running version. Before the first response, the version that rendered the page, or null. */
+  /**
+   * Running version. Before the first response, the version of the server that rendered the page, or null if that
+   * version is unknown.
+   */
   version: string | null;
   /** Whether the version is shown as a button that opens the dialog. */
   isButton: boolean;
@@ -46,7 +49,8 @@ export interface NoticeContext {
 
 export function buildNoticeView(state: PageState, surroundings: NoticeContext, t: Texts): NoticeView {
   const { status, version } = state;
-  // A user with the status for non-admins is no admin, despite an `admin` attribute (docs/contract.md 10.9).
+  // A user who receives only the status for non-admins is not an admin, even if the page sets the `admin` attribute
+  // (docs/contract.md 10.9).
   const isButton = surroundings.isAdmin && (status !== null || version === null);
   return {
     version: version ?? surroundings.pageVersion,
@@ -79,7 +83,8 @@ function pillOf(
   if (isOld && !isDialogOpen) return { kind: 'reload', label: t.reloadFor(version) };
   if (!isAdmin || status === null) return null;
   const { run: last, next, recalled, urgent, skipped } = status;
-  // Ignore an unknown outcome from a newer server. The dialog shows the server's text for the outcome.
+  // Ignore an outcome that this page does not know: a newer server has sent it. The dialog shows the server's text for
+  // this outcome.
   if (
     last &&
     ['failed', 'broken'].includes(resultKindOf(last)) &&
@@ -109,7 +114,10 @@ function formatUpdatingLabel(
   return percent === null ? t.updating : t.updatingPercent(percent);
 }
 
-/** A page of an older version announces no run, because it suggests a reload first. */
+/**
+ * Finds the automatic update to announce. A page of an older version announces no update, because it suggests a reload
+ * first.
+ */
 function findAnnouncedRun(
   { status, version }: PageState,
   { pageVersion, dismissed }: NoticeContext,

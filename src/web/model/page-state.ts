@@ -10,7 +10,10 @@ type PageTimeMs = number;
 
 interface Outage {
   since: PageTimeMs;
-  /** Time of the first 2xx response from another program, such as a proxy; null if none. */
+  /**
+   * Time of the first 2xx response that another program, such as a proxy, sent instead of the server. Null if there was
+   * no such response.
+   */
   pageSince: PageTimeMs | null;
 }
 
@@ -23,7 +26,7 @@ export type StartRequestState =
 export type RollbackRequestState =
   | { kind: 'asking'; to: string; since: PageTimeMs }
   | { kind: 'offer'; offer: RollbackOffer }
-  /** The check or the rollback request failed. `problem` is null if the connection was lost. */
+  /** The rollback request, or the check before it, has failed. `problem` is null if the connection was lost. */
   | { kind: 'refused'; to: string; problem: Problem | null };
 
 /** Never mutated: each action creates a new state. */
@@ -74,7 +77,9 @@ export const initialPageState: PageState = {
 };
 
 export type PageAction =
-  /** Without log lines. `unheard` is dispatched for every failed request, even if no run is followed. */
+  /**
+   * Events of a run, without log lines. `unheard` is dispatched for every failed request, even if no run is followed.
+   */
   | Exclude<RunFollowEvent, { kind: 'line' }>
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'history'; runs: readonly Run[] }
@@ -131,7 +136,10 @@ export function reducePageState(state: PageState, action: PageAction, at: PageTi
   }
 }
 
-/** Escapes characters that could hide or reverse other text. Release notes need line breaks and tabs. */
+/**
+ * Escapes characters in the server's texts that could hide or reverse other text. Line breaks and tabs remain, because
+ * release notes need them.
+ */
 const escapeTexts = <T>(value: T): T =>
   mapJsonStrings(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => escapeUnprintable(piece)));
 
@@ -145,14 +153,16 @@ function applyStatus(state: PageState, status: Status | UserStatus, at: PageTime
     clock: syncServerClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
     isUpdating: isRunInProgress(status.run),
-    // During an update, keep the number from its start. The page shows the number after the reload.
+    // During an update, keep the number of jobs that were queued when it started. The page shows this number after the
+    // reload.
     queued:
       isRunInProgress(status.run) || state.watched?.outcome === 'updated'
         ? state.queued
         : countQueuedJobs(status.reason?.jobs),
   };
   if (status.run === null) return next;
-  // A pending step may start and end between two requests. Accept a run that was never seen in progress.
+  // The next step of an upgrade path may start and end between two requests. So accept its run even if the page has
+  // never seen the run in progress.
   return applyRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
 }
 
@@ -166,7 +176,7 @@ const countQueuedJobs = (jobs: readonly BlockingJob[] = []): number =>
 function applyServerRun(state: PageState, run: ToldRun, at: PageTimeMs): PageState {
   const next = applyRun({ ...state, clock: syncServerClock(run.now, at, state.clock) }, run, at);
   const hasBeenUpdated = isRunInProgress(state.watched) && next.watched?.outcome === 'updated';
-  // The old version no longer runs, although the server has not reported the new version.
+  // Set the new version although the server has not reported it yet, because the old version no longer runs.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
 
@@ -185,8 +195,8 @@ function applyRun(state: PageState, run: Run, at: PageTimeMs, isAwaited = false)
     const watchedEndedAt = isOn ? null : at;
     return { ...seen, watchedEndedAt, cancelProblem: null, rollback: null, start: isOld ? null : start };
   }
-  // A completed run stays completed, because a new server process may report an old state. Only a crashed run may
-  // continue: its updater may start again.
+  // Do not set a completed run back to in progress: a server that has just started may report an old state. Only a
+  // crashed run may continue, because its updater may start again.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;
   return {
     ...seen,

@@ -16,8 +16,8 @@ const maxNestingDepth = 4;
 const maxEmphasisLength = 1000;
 
 /**
- * Parses headings, lists, paragraphs, code, emphasis and https links. Release notes are untrusted, so everything else
- * becomes plain text.
+ * Parses release notes: headings, lists, paragraphs and code, with emphasis, inline code and https links. Everything
+ * else becomes plain text, because release notes are untrusted.
  */
 export function parseReleaseNotes(markdown: string): NotesBlock[] {
   const blocks: NotesBlock[] = [];
@@ -43,7 +43,7 @@ export function parseReleaseNotes(markdown: string): NotesBlock[] {
 function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean {
   const text = line.trim();
   if (text === '') return true;
-  // A repeated group would be slow on a long line of marks, so the pattern has none.
+  // A pattern with a repeated group would be slow on a long line of marks.
   if (/^[-*_][-*_ ]+$/.test(text) && text.replaceAll(' ', '').length > 2) return true;
   const heading = /^#{1,6}[ \t]+(.*)$/.exec(text)?.[1];
   if (heading !== undefined) {
@@ -68,7 +68,7 @@ function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean 
   return false;
 }
 
-// To limit the parsing time, each alternative starts with a mark and has a limited length.
+// To keep parsing fast, each alternative starts with a mark and limits the length of the text after the mark.
 const inlineMarkPattern =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
@@ -124,10 +124,13 @@ function parseInline(line: string, depth = 0, isInLink = false): NotesInline[] {
   return found;
 }
 
-/** Returns -1 if the opening mark is not emphasis or has no closing mark. */
+/**
+ * Finds the end of the emphasized text that starts at `from`. Returns -1 if the opening mark is not emphasis or has no
+ * closing mark.
+ */
 function findEmphasisEnd(line: string, mark: string, from: number, begin: number): number {
   const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}]/u.test(char);
-  // Not emphasis: the marks in `snake_case` and ` * `.
+  // The marks in `snake_case` and ` * ` are not emphasis.
   if (/^\s?$/.test(line.charAt(from)) || (mark.startsWith('_') && isWord(line[begin - 1]))) return -1;
   let end = line.indexOf(mark, from + 1);
   for (; end >= 0 && end - from <= maxEmphasisLength; end = line.indexOf(mark, end + 1)) {
@@ -139,7 +142,7 @@ function findEmphasisEnd(line: string, mark: string, from: number, begin: number
 }
 
 /**
- * Null if the address does not use https, or contains a user name, which can mislead:
+ * Returns null if the address does not use https, or contains a user name, which can mislead:
  * `https://github.com@evil.example`.
  */
 function parseHttpsUrl(text: string): string | null {
@@ -150,7 +153,10 @@ function parseHttpsUrl(text: string): string | null {
 /** Approximate number of characters that fit on a line. */
 const lineLength = 56;
 
-/** Returns the blocks that fit, the last one perhaps shortened. Null if all fit. */
+/**
+ * Returns the blocks that fit on the given number of lines; the last block may be shortened. Returns null if all blocks
+ * fit.
+ */
 export function truncateNotesBlocks(blocks: readonly NotesBlock[], lines: number): NotesBlock[] | null {
   const kept: NotesBlock[] = [];
   let left = lines;

@@ -3,7 +3,7 @@ import type { Run } from '../../wire/status.ts';
 /** Maximum number of log lines at the end of a report. */
 export const maxReportedLogLines = 20;
 
-/** Null if the value from the event stream is not a log line. */
+/** Returns null if the value from the event stream is not a log line. */
 export function formatLogLine(line: unknown): string | null {
   const { time, level, phase, message } = (line ?? {}) as Record<string, unknown>;
   if (typeof message !== 'string') return null;
@@ -31,7 +31,7 @@ export function formatRunReport(run: Run, version: string | null, lines: readonl
   const known = facts.filter(([, fact]) => fact !== null && fact !== '');
   const warnings = run.warnings.map((warning) => `- Warning: ${warning}`);
   const last = lines.slice(-maxReportedLogLines);
-  // The fence is longer than any backticks in the lines. Otherwise, a line could close the fence.
+  // The fence must be longer than any sequence of backticks in the lines. Otherwise, a line could close the code block.
   const longest = Math.max(2, ...last.flatMap((line) => line.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = '`'.repeat(longest + 1);
   const log = last.length === 0 ? [] : ['', `${fence}text`, ...last, fence];

@@ -9,26 +9,26 @@ export interface PollingConditions {
   isDialogOpen: boolean;
   /** Whether the server has responded since the page was loaded. */
   hasServerResponse: boolean;
-  /** Null if there is no run. Empty if a run is expected, or if the id is unknown. */
+  /** Id of the run in progress. Null if there is no run; empty if a run is expected or its id is unknown. */
   runInProgressId: string | null;
   /** Whether a status request is pending. */
   isRequestPending: boolean;
   /** Value of `performance.now()` when the last status request was sent; null before the first request. */
   requestedAt: number | null;
-  /** Whether to request a status immediately, for example when the tab is shown again. */
+  /** Whether to request a status immediately, for example because the tab was shown again or a run has ended. */
   isStatusNeeded: boolean;
 }
 
 interface RequestSchedule {
-  /** Value of `performance.now()` at which the next status request is due; null if none is due. */
+  /** Value of `performance.now()` at which the next status request is due; null if no request is due. */
   askAt: number | null;
-  /** Id of the run whose event stream must be open; null for none. */
+  /** Id of the run whose event stream must be open; null if no stream must be open. */
   follow: string | null;
 }
 
 /**
- * Plans the requests (docs/contract.md 10.5). On plain HTTP, all tabs share six connections to a server. So only a
- * visible tab with an open dialog opens an event stream. While the stream is open, the tab does not poll.
+ * Decides which requests to send, and when (docs/contract.md 10.5). Only a visible tab with an open dialog opens an
+ * event stream, because on plain HTTP all tabs share six connections. While the stream is open, the tab does not poll.
  */
 export function planRequests(situation: PollingConditions): RequestSchedule {
   const {

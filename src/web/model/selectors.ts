@@ -13,7 +13,10 @@ export function findRunInProgress({ watched, status, isWatchedUnknown }: PageSta
   return isRunInProgress(last) && last.id !== watched?.id ? last : null;
 }
 
-/** If the page must reload now, returns the id of the completed update (docs/contract.md 10.4). Otherwise null. */
+/**
+ * Returns the id of the completed update after which the page must reload (docs/contract.md 10.4). Returns null if the
+ * page must not reload, or not yet.
+ */
 export function findRunIdToReloadAfter(state: PageState): string | null {
   const { watched, watchedEndedAt, answeredAt } = state;
   if (watched?.outcome !== 'updated' || watchedEndedAt === null || findPendingStep(state)) return null;
@@ -21,13 +24,16 @@ export function findRunIdToReloadAfter(state: PageState): string | null {
   return isAnswered && isResultKnown(state, watched) ? watched.id : null;
 }
 
-/** A server without the result may be the old server, and would serve the old page. */
+/**
+ * Whether the server knows the result of the run. A server that does not may be the old one, and would serve the old
+ * page.
+ */
 const isResultKnown = ({ status }: PageState, { id }: Run): boolean =>
   status !== null && (status.run?.id !== id || status.run.outcome !== null);
 
 /**
- * An event stream reports the end of a run before the status reports the next step. Until then, derive the step from
- * the completed run.
+ * Returns the next step between two updates of an upgrade path. The event stream reports the end of a run before the
+ * status reports the next step. Until then, the step is derived from the completed run.
  */
 export function findPendingStep(state: PageState): PendingStep | null {
   const { status, watched, watchedEndedAt, answeredAt } = state;
@@ -47,7 +53,10 @@ export const findPendingStepPosition = (
     .map(findUpgradePathPosition)
     .find((location) => location?.versions[location.at + 1] === to) ?? null;
 
-/** An automatic run without changes: its result need not be shown. */
+/**
+ * Whether the run was automatic and was cancelled or refused. Such a run has changed nothing, so its result need not be
+ * shown.
+ */
 export const isAutomaticRunWithoutChange = ({ by, outcome }: Run): boolean =>
   by === automaticCaller && (outcome === 'cancelled' || outcome === 'refused');
 

@@ -1,4 +1,7 @@
-/** Server time at a value of `performance.now()` (docs/contract.md 10.6). The browser's clock may be days off. */
+/**
+ * Pairs the server's time with a value of `performance.now()` (docs/contract.md 10.6). The browser's clock is not used,
+ * because it may be days off.
+ */
 export interface ServerClock {
   /** Server time in milliseconds since 1970. */
   server: number;

@@ -11,7 +11,7 @@ interface FormSettings extends Omit<Automatic, 'nextAt' | 'blockedBy' | 'minAgeH
 /** Unsaved changes in a settings form. */
 export type SettingsDraft = Partial<FormSettings>;
 
-/** If the server does not support automatic updates, returns the channel without other settings. */
+/** Returns the saved settings. If the server does not support automatic updates, returns only the channel. */
 export function savedSettingsOf({ channel, automatic }: Status): SettingsDraft {
   if (automatic === null) return { channel };
   const { nextAt: _, blockedBy: __, minAgeHours, ...rest } = automatic;

@@ -1,7 +1,10 @@
-/** Throws if the browser forbids storage. Call the function for each access, inside `try`. */
+/**
+ * Returns the browser's storage, or throws an error if the browser forbids storage. Must be called for each access,
+ * inside `try`.
+ */
 type GetStorage = () => Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** Null if the stored JSON is missing or unreadable. */
+/** Returns null if the stored JSON is missing or unreadable. */
 function readStoredJson(storage: GetStorage, key: string): unknown {
   try {
     return JSON.parse(storage().getItem(key) ?? 'null');
@@ -23,7 +26,10 @@ const dismissedKey = 'svc-update-closed';
 /** Maximum number of stored ids. The server's history does not contain more runs. */
 const maxDismissedRuns = 50;
 
-/** Ids of runs with a dismissed result. Without storage, only the current page remembers the ids. */
+/**
+ * Ids of the runs whose results were dismissed in this browser. Without storage, only the current page remembers the
+ * ids.
+ */
 export class DismissedRunStorage {
   readonly #storage: GetStorage;
   readonly #own = new Set<string>();
@@ -65,7 +71,7 @@ const handoverKey = 'svc-update-farewell';
 export const storeReloadHandover = (storage: GetStorage, handover: ReloadHandover): void =>
   writeStoredJson(storage, handoverKey, handover);
 
-/** Reads and deletes the data that was stored before the reload; null if there is none. */
+/** Reads and deletes the data that was stored before the reload. Returns null if there is no such data. */
 export function takeReloadHandover(storage: GetStorage): ReloadHandover | null {
   const { run, queued } = (readStoredJson(storage, handoverKey) ?? {}) as Partial<ReloadHandover>;
   writeStoredJson(storage, handoverKey, null);

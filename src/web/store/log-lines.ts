@@ -2,10 +2,13 @@ import { followRun } from '../../wire/api-client/run-follow-events.ts';
 import type { UpdateApiClient } from '../../wire/api-client/update-api-client.ts';
 import { formatLogLine, maxReportedLogLines } from '../model/run-report.ts';
 
-/** Timeout in ms. Short, because a user who pressed a button may be waiting. */
+/** Timeout in ms for requesting log lines. It is short, because a user who pressed a button may be waiting. */
 const requestTimeoutMs = 3_000;
 
-/** Last log lines of a run. Requests all lines until the stream has provided `maxReportedLogLines` lines. */
+/**
+ * Last log lines of a run. Until the event stream has provided `maxReportedLogLines` lines, `fetchLines` requests all
+ * lines from the server.
+ */
 export class RunLogLines {
   readonly #reader: UpdateApiClient;
   #run = '';

@@ -20,7 +20,10 @@ import { findPendingStep, findRunInProgress } from '../model/selectors.ts';
 import { DismissedRunStorage } from '../model/storage.ts';
 import { RunLogLines } from './log-lines.ts';
 
-/** Time in ms until a missing run counts as unknown. A new server process may still be searching. */
+/**
+ * Time in ms after which a missing run counts as unknown. Until then, a new server process may still be searching for
+ * the run.
+ */
 const missingRunToleranceMs = 5_000;
 
 const createRejectedRollback =
@@ -41,7 +44,10 @@ export class PageStore {
   #askedAt: number | null = null;
   /** Run whose event stream is being read, and a controller that stops reading it. */
   #following: { id: string; end: AbortController } | null = null;
-  /** Value of `performance.now()` when the unfinished watched run was first missing; null while not missing. */
+  /**
+   * Value of `performance.now()` when a response first omitted the watched run although it was in progress. Null if the
+   * run is not missing.
+   */
   #missingSince: number | null = null;
   #isChecking = false;
 
@@ -52,7 +58,7 @@ export class PageStore {
     // A page restored from the back/forward cache shows an outdated state.
     addEventListener('pageshow', ({ persisted }) => persisted && this.requestStatusNow());
     document.addEventListener('visibilitychange', () => this.requestStatusNow());
-    // All tabs share the storage: a result dismissed in one tab is dismissed in all.
+    // All tabs share the storage, so a result that is dismissed in one tab is dismissed in all tabs.
     addEventListener('storage', () => this.#changed());
   }
 
@@ -69,7 +75,7 @@ export class PageStore {
     return this.#isChecking;
   }
 
-  /** Returns a function that removes the listener. Without listeners, the store does not poll. */
+  /** Adds a listener, and returns a function that removes it. Without listeners, the store does not poll. */
   addListener(listener: () => void): () => void {
     this.#listeners.add(listener);
     this.#schedule();
@@ -103,7 +109,7 @@ export class PageStore {
   }
 
   /**
-   * Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
+   * Starts an update. Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
    * @param end - id of the run that is being retried; its result is dismissed once the server has started or refused
    * the update
    */
@@ -120,7 +126,10 @@ export class PageStore {
     } else await this.#begun(response, (problem) => ({ kind: 'not-started', problem }));
   }
 
-  /** Requests what a rollback would restore. If the user leaves the view, the response is ignored. */
+  /**
+   * Requests what a rollback would restore, or why it is not possible. The response is ignored if the user has left the
+   * view in the meantime.
+   */
   async checkRollback(to: string): Promise<void> {
     const asking: RollbackRequestState = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
@@ -133,7 +142,7 @@ export class PageStore {
     else this.#dispatch(createRejectedRollback(to)(response.kind === 'problem' ? response.problem : null));
   }
 
-  /** Until the response arrives, the dialog has no start button. */
+  /** Starts a rollback. Until the response arrives, the dialog has no start button. */
   async rollback(order: RollbackRequestBody): Promise<void> {
     const { confirm: to } = order;
     this.#dispatch({ kind: 'pressed', to, isRollback: true });
@@ -163,11 +172,13 @@ export class PageStore {
     const answer = await this.#reader.cancelRun();
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
-      // On an upgrade path, a cancellation may drop the remaining updates. Only the status reports the drop.
+      // Between two updates of an upgrade path, a cancellation drops the remaining updates. Only the status reports
+      // this, so request the status.
       if (answer.value.outcome !== null) await this.#readStatus(false);
     } else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    // The response was lost. Only a status request shows whether the server is available.
+    // The response was lost. Even if the stream is still open, only a status request shows whether the server is
+    // available.
     else this.requestStatusNow();
   }
 
@@ -188,7 +199,7 @@ export class PageStore {
     const response = this.#told(await this.#reader.skipRelease(version));
     if (response.kind === 'ok') return;
     if (response.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: response });
-    // The server may have processed the request. The next status shows whether the version is skipped.
+    // The request failed, but the server may have processed it. The next status shows whether the version is skipped.
     else this.requestStatusNow();
   }
 
@@ -197,7 +208,10 @@ export class PageStore {
     this.#changed();
   }
 
-  /** Called after a lost response. Resolves with true if a new status shows no new run. */
+  /**
+   * Called when the response to a start request was lost. Resolves with true if a new status shows that no run has
+   * started.
+   */
   async #hasNotStarted(): Promise<boolean> {
     const before = this.#state.watched?.id;
     const response = await this.#readStatus(false);
@@ -243,7 +257,7 @@ export class PageStore {
     this.#isDue = false;
     this.#askedAt = performance.now();
     const { status } = this.#state;
-    // Release notes are long, so the dialog requests them once for each available release.
+    // Release notes are long and shown only in a dialog, so they are requested only once for each available release.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
     const response = await this.#reader.fetchStatus({ refresh, notes });
@@ -255,11 +269,12 @@ export class PageStore {
     return response;
   }
 
-  /** Searches the history if the watched run is no longer the status's last run. */
+  /** Searches the history for the watched run if it is no longer the last run in the status. */
   async #findWatched(): Promise<void> {
     const { watched, status } = this.#state;
     const isMissing = watched !== null && watched.outcome === null && status?.run?.id !== watched.id;
-    // While the page reads the run's event stream, the history is not needed.
+    // While the page reads the event stream of the run, the stream reports the state of the run. So the history is not
+    // needed.
     if (!isMissing || status === null || this.#following !== null) {
       this.#missingSince = null;
       return;

@@ -38,7 +38,10 @@ export interface DialogState {
   report?: string | undefined;
 }
 
-/** A new key creates a new button. In a reused button, Enter could press an action that has just changed. */
+/**
+ * A button with a new key gets a new node. In a reused node with focus, Enter could press a button whose action has
+ * just changed.
+ */
 export function renderUserAction(action: UserAction, context: DialogContext): VNodeChild {
   if ('note' in action) return h(action.isRight ? 'span.muted.end' : 'span.muted', action.note);
   if ('url' in action) return renderPageLink(action, 'end');

@@ -16,7 +16,7 @@ import { renderPresentationPart } from './dialog-content.ts';
 
 const shownRuns = 5;
 
-/** Shows the channel, past updates and outdated build servers. Null without a status for admins. */
+/** Renders the channel, past updates and outdated build servers. Returns null if there is no status for admins. */
 export function renderHistorySection(state: PageState, context: DialogContext): VNodeChild {
   const { t, settingsUrl } = context;
   const { status, history, rollback, isUpdating } = state;

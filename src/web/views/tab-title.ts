@@ -10,7 +10,7 @@ import {
 } from '../model/selectors.ts';
 
 /**
- * Returns null if the page keeps its own title.
+ * Returns the tab title during and after an update. Returns null if the page keeps its own title.
  * @param now - current value of `performance.now()`
  * @param dismissed - ids of the runs whose results were dismissed in this browser
  */

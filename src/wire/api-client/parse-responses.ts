@@ -19,8 +19,8 @@ export const isAdminStatus = (status: Status | NonAdminStatus): status is Status
   typeof (status as Status).channel === 'string';
 
 /**
- * Null if the value is not a status. Older servers: missing fields get defaults. Newer servers: unknown fields and
- * values are kept.
+ * Returns null if the value is not a status. Fields that an older server does not send get defaults. Unknown fields and
+ * values of a newer server are kept.
  */
 export const parseStatus = (value: unknown): Status | NonAdminStatus | null =>
   statusSchema.read(value) ?? nonAdminStatusSchema.read(value) ?? null;
@@ -30,7 +30,7 @@ export const parseRunWithServerTime = (value: unknown): ToldRun | null =>
 
 export const parseRun = (value: unknown): Run | null => runSchema.read(value) ?? null;
 
-/** Null if the version to restore, or the time of its data, is missing. */
+/** Returns null if the version to restore, or the time of its data, is missing. */
 export const parseRollbackOffer = (value: unknown): RollbackOffer | null =>
   rollbackOfferSchema.read(value) ?? null;
 

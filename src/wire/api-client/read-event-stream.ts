@@ -19,8 +19,8 @@ export class OversizedEventError extends Error {
 }
 
 /**
- * Reads an event stream (HTML standard). Ignores fields that the server does not send. Yields null for a comment, so
- * that the caller knows that the server is alive.
+ * Reads an event stream (HTML standard). Ignores fields that the server does not send. Yields null for a comment, which
+ * tells the caller that the server is alive.
  * @throws OversizedEventError, or errors of the stream
  */
 export async function* readEventStream(

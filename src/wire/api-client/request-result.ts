@@ -2,7 +2,7 @@ import { readResponseText } from '../read-response.ts';
 import { type Problem, parseProblem } from './parse-responses.ts';
 
 export type NoResponseReason =
-  /** The connection failed or was interrupted. `cause` is the error of `fetch`. */
+  /** The connection failed or was interrupted. `cause` is the error from `fetch`. */
   | { what: 'nothing'; cause: unknown }
   /** There was no response before the timeout. */
   | { what: 'late' }
@@ -16,8 +16,8 @@ export type RequestResult<T> =
   /** Error response from the server. */
   | { kind: 'problem'; problem: Problem }
   /**
-   * Status 401, or a redirect to a login page. `location` is the page's address; null in browsers. `inFront` is the
-   * login scheme of a proxy that sent the 401; null if the server sent it.
+   * Status 401, or a redirect to a login page. `location` is the page's address; it is null in browsers. `inFront` is
+   * the login scheme of the proxy that sent the 401; it is null if the server sent the 401.
    */
   | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
   | { kind: 'none'; why: NoResponseReason };
@@ -29,7 +29,7 @@ export const createNoResponseResult = (why: NoResponseReason): FailedResult => (
 const mediaType = (response: Response): string =>
   (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
-/** Null if the response succeeded and has an expected type. */
+/** Returns null if the response succeeded and has an expected type. */
 export async function findResponseFailure(
   response: Response,
   expected: readonly string[],
@@ -49,7 +49,7 @@ export async function findResponseFailure(
       : { kind: 'problem', problem: parseProblem(body.value, status) };
   }
   if (response.ok && expected.includes(type)) return null;
-  // Another program responded, such as a proxy: the server's own errors are problem+json.
+  // Another program, such as a proxy, has responded: the server's own errors have the type problem+json.
   await cancelResponseBody(response);
   return createNoResponseResult({ what: 'other', status, type });
 }

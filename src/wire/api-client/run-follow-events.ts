@@ -23,7 +23,7 @@ interface FollowTiming {
   longestPause: number;
   /** A stream that sends nothing for this time is considered dead. The server sends comments every 15 s. */
   silence: number;
-  /** The run may be unknown for this time, because a new server process must first find the run. */
+  /** Time for which the server may not know the run, because a new server process must first find it. */
   unknown: number;
   /** Polling interval if events cannot be streamed. */
   poll: number;
@@ -43,11 +43,11 @@ interface Following {
   /** Ends the generator without a further event. */
   signal: AbortSignal;
   timing?: Partial<FollowTiming>;
-  /** Id of the last event that the caller has. The server sends all later events. Default: only new events. */
+  /** Id of the last event that the caller has received. The server sends all later events. Default: only new events. */
   after?: string;
 }
 
-/** Follows a run to its end, even if the server restarts. Polls if a proxy buffers the event stream. */
+/** Follows a run to its end, even if the server restarts. If a proxy buffers the event stream, the run is polled. */
 export async function* followRun(
   reader: UpdateApiClient,
   { runId: id, signal, timing, after }: Following,
@@ -93,12 +93,12 @@ export async function* followRun(
         yield news;
         hasEnded ||= news.kind === 'run' && news.run.outcome !== null;
         // On reconnection after the run's end, the server sends the result, the missed log lines, and the result again.
-        // Only the id of the last event ends with `:end`.
+        // The last event is the only one whose id ends with `:end`.
         if (hasEnded && (eventId === null || eventId.endsWith(':end'))) return;
       }
     }
     if (hasEnded) return;
-    // Poll for this run, because the stream is buffered, refused or about another run.
+    // Poll if the stream is buffered or refused, or is about another run.
     if (polls || isHeld || isUnknown || isFull) {
       const found = await fetchRunById(reader, id, signal);
       if (signal.aborted) return;
@@ -108,7 +108,7 @@ export async function* followRun(
       } else {
         isUnknown = found.run === null;
         hasHeard = true;
-        // If streams have delivered events before, a timeout means an outage, not a buffering proxy.
+        // If a stream has delivered events before, a timeout is caused by an outage and not by a buffering proxy.
         polls ||= isHeld && !streamsCome;
         yield found.run === null ? { kind: 'heard' } : { kind: 'run', run: found.run };
         if (found.run !== null && found.run.outcome !== null) return;
@@ -125,7 +125,10 @@ export async function* followRun(
 
 type Piece =
   | { news: RunFollowEvent; eventId: string | null }
-  /** `silent`: no event has come, or none will follow. `endless`: an event is too large to read. */
+  /**
+   * `silent` means that the stream has sent nothing, or will send no more events. `endless` means that an event is too
+   * large to read.
+   */
   | { held: 'silent' | 'endless' };
 
 const heard: Piece = { news: { kind: 'heard' }, eventId: null };

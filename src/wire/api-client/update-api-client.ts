@@ -62,7 +62,7 @@ interface OpenStream {
 
 /**
  * Client for the server's endpoints, for pages and programs. Methods never reject: the result's `kind` indicates a
- * failure. Redirects are not followed, because another server could receive the token.
+ * failure. Redirects are not followed, because they could send the token to another server.
  */
 export class UpdateApiClient {
   readonly #options: ReaderOptions;
@@ -129,8 +129,8 @@ export class UpdateApiClient {
   }
 
   /**
-   * Opens the event stream after the event `lastEventId`. The result's value is null if no events follow. To close the
-   * stream, abort the signal.
+   * Opens the event stream after the event `lastEventId`. The result's `value` is null if no more events follow. To
+   * close the stream, abort the signal.
    */
   openEventStream(
     lastEventId: string | null,

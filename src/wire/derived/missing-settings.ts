@@ -12,7 +12,7 @@ export const listMissingSettings = (
       required && !isSet && !generated && !usual && !(Object.hasOwn(given, name) && given[name]),
   );
 
-/** Null if no required setting is missing. */
+/** Returns null if no required setting is missing. */
 export function findMissingSettingsReason(
   version: string,
   settings: readonly AddedReleaseSetting[],

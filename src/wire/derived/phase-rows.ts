@@ -3,9 +3,9 @@ import type { Run, RunStep } from '../status.ts';
 
 /** Row for one phase, which may consist of several states. */
 interface PhaseRow {
-  /** Id of the phase while it is in progress: `replacing`. */
+  /** Text id for the phase while it is in progress, such as `replacing`. */
   doing: string;
-  /** Id of the completed phase: `replaced`. */
+  /** Text id for the completed phase, such as `replaced`. */
   done: string;
   states: readonly RunState[];
   /** States whose last message remains visible after the phase. */
@@ -30,9 +30,12 @@ export const phaseRows: readonly PhaseRow[] = [
 /** State of a phase in a particular run. */
 export interface RunPhaseRow {
   mark: 'done' | 'now' | 'failed' | 'ahead';
-  /** Id of the phase, such as `pulled` or `waiting`. Its text is in `englishTexts.phases`. */
+  /** Text id for the phase, such as `pulled` or `waiting`. The text is in `englishTexts.phases`. */
   word: string;
-  /** Server message without its verb, because the row shows the verb. Empty if no message is shown. */
+  /**
+   * The server's message without its leading verb, because the row already shows the verb. Empty if no message is
+   * shown.
+   */
   message: string;
   percent: number | null;
   /** Elapsed milliseconds of the phase; null if it has not started. */
@@ -43,7 +46,10 @@ export interface RunPhaseRow {
 export const hasSavePhase = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   state === 'save' || steps.some((step) => step.state === 'save');
 
-/** Containers are stopped in `recreate`; if the run saves a restore point, already in `save`. */
+/**
+ * Whether containers may have been stopped. A run that saves a restore point stops them in `save`, other runs stop them
+ * in `recreate`.
+ */
 export const canProductBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && hasSavePhase({ state, steps }));
 
@@ -54,7 +60,7 @@ export const isTooLateToCancel = ({ kind, state }: Pick<Run, 'kind' | 'state'>):
   (kind === 'rollback' && !launchStates.some((known) => known === state));
 
 /**
- * Omits phases that a finished run did not reach, and unknown states of newer servers.
+ * Omits phases that a finished run did not reach, and states that only newer servers have.
  * @param now - time on the server's clock, in milliseconds
  */
 export function listRunPhaseRows(run: Run, now: number): RunPhaseRow[] {
@@ -81,13 +87,16 @@ export function listRunPhaseRows(run: Run, now: number): RunPhaseRow[] {
   });
 }
 
-/** Removes the verb from a message such as `pulled app and worker`, because the row shows the verb. */
+/** Removes the leading verb from a message such as `pulled app and worker`, because the row already shows the verb. */
 function removeVerb({ doing, done }: PhaseRow, message = ''): string {
   const [verb = ''] = /^\w*/.exec(message) ?? [];
   return verb === doing || verb === done ? message.slice(verb.length).replace(/^[\s,:]+/, '') : message;
 }
 
-/** Adds up all steps, because a run may enter `waiting` several times. Null if unknown. */
+/**
+ * Adds up the durations of all steps, because a run may enter `waiting` several times. Returns null if the duration is
+ * unknown.
+ */
 export function durationMsOf(steps: readonly RunStep[], now: number): number | null {
   if (steps.length === 0) return null;
   const times = steps.map(

@@ -3,8 +3,8 @@ import type { RestorePoint, Run } from '../status.ts';
 export type RollbackableRun = Run & { restorePoint: RestorePoint };
 
 /**
- * Returns the last run that changed the instance; null if no rollback is offered. Only the updater can determine
- * whether the rollback is possible.
+ * Returns the last run that changed the instance; null if that run was a rollback, was rolled back or saved no restore
+ * point. Only the updater can determine whether a rollback is possible.
  * @param past - runs, newest first
  */
 export function findRollbackableRun(past: readonly Run[]): RollbackableRun | null {
@@ -17,7 +17,10 @@ export function findRollbackableRun(past: readonly Run[]): RollbackableRun | nul
 /** Outcomes of runs that may have changed the instance. */
 const changing: readonly Run['outcome'][] = ['updated', 'broken', 'crashed'];
 
-/** Returns the downtime while the last restore point was saved; null if unknown. @param past - runs, newest first */
+/**
+ * Returns the downtime while the last restore point was saved; null if the downtime is unknown. @param past - runs,
+ * newest first
+ */
 export const findDataSavingDowntimeSeconds = (past: readonly Run[]): number | null =>
   past.find(({ restorePoint }) => restorePoint !== null && restorePoint.downtimeSeconds !== null)
     ?.restorePoint?.downtimeSeconds ?? null;

@@ -7,7 +7,7 @@ export interface UpgradePathPosition {
   at: number;
 }
 
-/** Null for a single update, or if the target of the run is not on the path. */
+/** Returns null for a single update, or if the target of the run is not on the path. */
 export function findUpgradePathPosition(
   run: Pick<Run, 'upgradePath' | 'to'> | null | undefined,
 ): UpgradePathPosition | null {
@@ -16,18 +16,21 @@ export function findUpgradePathPosition(
   return at < 0 ? null : { versions: run.upgradePath, at };
 }
 
-/** Null for the last step and for a single update. */
+/** Returns null for the last step and for a single update. */
 export function findNextStepVersion(run: Pick<Run, 'upgradePath' | 'to'>): string | null {
   const location = findUpgradePathPosition(run);
   return location?.versions[location.at + 1] ?? null;
 }
 
-/** Null unless the run succeeded and has a next step. */
+/** Returns null unless the run succeeded and has a next step. */
 export const findNextStepVersionAfterSuccess = (
   run: Pick<Run, 'upgradePath' | 'to' | 'outcome'>,
 ): string | null => (isSuccessfulOutcome(run.outcome) ? findNextStepVersion(run) : null);
 
-/** Returns the pending step that the status will contain. Null after a failure or the last step. */
+/**
+ * Returns the step that the status will contain as its pending step. Returns null if the run failed or was the last
+ * step.
+ */
 export function findExpectedUpgradeStep(run: Run): PendingStep | null {
   const to = findNextStepVersionAfterSuccess(run);
   return to === null ? null : { to, reason: null, since: run.endedAt ?? run.startedAt, until: '' };

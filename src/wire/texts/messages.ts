@@ -1,6 +1,6 @@
-// Server messages are clauses from the log, or sentences from the embedding application.
+// Server messages are clauses from the log, or sentences from the application that embeds the library.
 
-/** Capitalizes the first letter and adds a period. A leading product name, version or path is unchanged. */
+/** Capitalizes the first letter and adds a period. A product name, version or path at the beginning is not changed. */
 export function formatMessageSentence(message: string, product: string): string {
   const text = message.trim();
   const word = /^\p{Ll}+(?=[\s,;:']|$)/u.exec(text)?.[0];

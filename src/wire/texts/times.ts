@@ -49,7 +49,7 @@ function splitIntoUnits(milliseconds: number): [largest: Amount, smaller: Amount
 export const formatDurationOfSeconds = (count: number, units = unitTexts): string =>
   formatDuration(Math.round(count) * second, units);
 
-/** Null if either time is unknown. */
+/** Returns null if either time is unknown. */
 export function countMillisecondsBetween(
   from: string | null | undefined,
   to: string | null | undefined,
@@ -61,7 +61,7 @@ export function countMillisecondsBetween(
 /** A time window that starts in less than a minute counts as reached. */
 export const isLessThanMinuteAway = (at: number, now: number): boolean => at - now < minute;
 
-/** Null unless the time is today or tomorrow. Tonight lasts from 18:00 to 6:00. */
+/** Returns null unless the time is today or tomorrow. `tonight` lasts from 18:00 to 6:00. */
 export function findNearDayKeyword(
   at: number,
   now: number,
@@ -74,7 +74,7 @@ export function findNearDayKeyword(
   return isEarly && hourOf(now, timeZone) >= 6 ? 'tonight' : 'tomorrow';
 }
 
-/** Negative if `at` is before `now`. */
+/** The result is negative if `at` is before `now`. */
 export function countMidnightsBetween(now: number, at: number, timeZone?: string): number {
   const { format } = createDateFormat(
     'en-CA',

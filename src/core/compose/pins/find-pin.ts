@@ -35,7 +35,7 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
   if (!reference) {
     const unset = resolved.unset.join(' and ');
     const why = unset && `; ${unset} is not set`;
-    // A YAML block scalar ends with a line feed, which would split the message.
+    // The value of a YAML block scalar ends with a line feed, which would split the message into two lines.
     const shown = resolved.text.replaceAll('\n', '⏎');
     throw new UpdateError(
       'compose-invalid',
@@ -70,14 +70,16 @@ export function findUsablePin(files: ProjectFiles, service: string): Pin | null 
   }
 }
 
-/** Whether the service's tag has the same position in a file as a tag of `pins`. */
+/** Whether the tag of the service is at the same position in a file as the tag of one of the pins. */
 export function isPinShared(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
   const pin = findUsablePin(files, service);
   const own = pin && tagPositionOf(pin);
   return own !== null && pins.some((each) => tagPositionOf(each) === own);
 }
 
-/** Pins are the same if they share a tag position, or a variable with any default. */
+/**
+ * Two pins are the same if their tags are at the same position in a file, or use the same variable with any default.
+ */
 export function isSamePin(a: Pin, b: Pin): boolean {
   const { variable } = a.location;
   if (variable !== undefined && variable === b.location.variable) return true;
@@ -90,7 +92,9 @@ function tagPositionOf({ reference, resolved }: Pin): string | null {
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
 
-/** Returns the variables in a range of the template, but not the variables in their values. */
+/**
+ * Returns the variables to which a range of the template refers directly. Variables in their values are not included.
+ */
 function variablesIn(
   template: SourceMappedText,
   lookup: ComposeVariableLookup,
@@ -114,7 +118,10 @@ const createSeveralVariablesError = (
     advice: 'Use a single variable for the tag, or change the version manually.',
   });
 
-/** Returns the location of a tag's version. If the version is escaped or in no file, returns the image's location. */
+/**
+ * Returns the location of the version in a tag. If the version is escaped or not in a file, returns the location of the
+ * image.
+ */
 function findTagLocation(
   files: ProjectFiles,
   service: string,
@@ -161,7 +168,7 @@ function findMainTagSegment(
   return main;
 }
 
-/** @throws UpdateError pin-unsupported if compose and the updater resolve the image to different texts */
+/** @throws UpdateError pin-unsupported if compose and the updater resolve the image to different values */
 export function requirePinMatchesModel(pin: Pin, image: string | undefined): void {
   if (image === undefined || image === pin.referenceText) return;
   throw new UpdateError(
@@ -177,7 +184,7 @@ interface EffectiveImage {
 }
 
 /**
- * Returns the image from the last `-f` file that sets one, even through `extends` or `include`.
+ * Returns the image from the last `-f` file that sets one for the service, even through `extends` or `include`.
  * @throws UpdateError built-from-source; no-app; compose-invalid if a file that may set the image is missing, or if the
  * service has no image
  */
@@ -208,13 +215,16 @@ function findEffectiveImage(files: ProjectFiles, service: string): EffectiveImag
   }
 }
 
-/** The image, the error for a missing file, or the reason why there is no image. */
+/** The image, the error for a missing file that may contain the image, or the reason why there is no image. */
 type ImageSearchResult = EffectiveImage | UpdateError | 'build' | 'no-image' | 'no-service';
 
 const isImage = (found: ImageSearchResult): found is EffectiveImage =>
   typeof found === 'object' && !(found instanceof UpdateError);
 
-/** Ranks: an image, an error, `build`, `no-image`, `no-service`. If the ranks are equal, `first` is returned. */
+/**
+ * Results rank in this order: an image, an error, `build`, `no-image`, `no-service`. If the ranks are equal, `first` is
+ * returned.
+ */
 function pickHigherRanked(first: ImageSearchResult, second: ImageSearchResult): ImageSearchResult {
   const rankOf = (found: ImageSearchResult) => {
     if (isImage(found)) return 4;
@@ -235,8 +245,8 @@ function searchImage(
     const entry = layer.file.getService(service);
     if (entry?.image) return { source: layer, image: entry.image };
     if (entry) found = pickHigherRanked(found, entry.hasBuild ? 'build' : 'no-image');
-    // Compose 5.2 and later merge a file over its includes, and evaluate `extends` last. Older versions reject a
-    // service that both files define.
+    // Compose 5.2 and later merge a file over the files it includes, and evaluate `extends` last. Older versions reject
+    // a service that is defined both in a file and in a file it includes.
     found = pickHigherRanked(found, searchIncludedImage(files, layer, service, seen));
     if (!isImage(found) && entry?.extends) {
       const { file, line } = entry.extends;

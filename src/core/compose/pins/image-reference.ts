@@ -45,8 +45,8 @@ const hub = /^(?:(?:docker\.io|index\.docker\.io|registry-1\.docker\.io)\/)?(?:l
 export const shortRepositoryOf = (repository: string): string => repository.replace(hub, '');
 
 /**
- * Returns `acme` for `ghcr.io/acme/svc`, and the registry for `ghcr.io/svc`. Null for official images of Docker Hub,
- * because their publishers differ.
+ * Returns `acme` for `ghcr.io/acme/svc`, and the registry for `ghcr.io/svc`. Returns null for official images of Docker
+ * Hub, because their publishers differ.
  */
 export function publisherOf(repository: string): string | null {
   const parts = shortRepositoryOf(repository).split('/').slice(0, -1);
@@ -69,7 +69,7 @@ const kindsOf = <K extends string>(words: Readonly<Record<K, readonly string[]>>
     all.map((word) => [word, kind as K] as const),
   );
 
-// Data stores whose data format depends on the major version. Only their own tools can migrate the data.
+// Data stores whose data format depends on the major version. Only the tools of the data store can migrate the data.
 const databases: ReadonlyMap<string, DataStoreKind> = new Map(
   kindsOf({
     database: [
@@ -81,7 +81,7 @@ const databases: ReadonlyMap<string, DataStoreKind> = new Map(
     cache: ['redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
   }),
 );
-/** Data stores that matter only for restore points. An update may replace such stores, but no databases. */
+/** Data stores that only matter for restore points. Unlike a database, such a store may be replaced by an update. */
 const otherStores = kindsOf({
   database: ['openldap', 'etcd', 'zookeeper', 'ferretdb', 'victoriametrics', 'orientdb'],
   queue: [
@@ -103,7 +103,10 @@ const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gu
 export const isDatabaseImage = ({ repository }: Pick<ImageReference, 'repository'>): boolean =>
   kindOf(repository, databases) !== null;
 
-/** Infers the kind from the image name and the mount paths of volumes; null if unknown. */
+/**
+ * Infers the kind from the image name and the mount paths of volumes. Returns null if the container does not look like
+ * a data store.
+ */
 export function findDataStoreKind(image: string, paths: readonly string[]): DataStoreKind | null {
   const repository = parseImageReference(image)?.repository ?? '';
   const known = kindOf(repository, stores);
@@ -128,7 +131,7 @@ function kindOf(repository: string, known: ReadonlyMap<string, DataStoreKind>): 
   const words = wordsOf(repository);
   const at = words.findIndex((word) => known.has(word));
   if (at < 0 || isDatabaseTool(repository)) return null;
-  // An image such as `zabbix-server-mysql` only uses the database, but `mysql-server` is the database.
+  // An image such as `zabbix-server-mysql` only uses the database, but `mysql-server` is the database itself.
   if (words.slice(0, at).includes('server')) return null;
   // Uses the last known word, because a vendor name may precede the database, as in `percona-server-mongodb`.
   return known.get(words.findLast((word) => known.has(word)) ?? '') ?? null;

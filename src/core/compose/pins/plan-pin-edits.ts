@@ -18,7 +18,8 @@ export interface PinUpdate {
 }
 
 /**
- * Plans minimal edits, one for each shared location. Parses the edited texts again to check each pin's version.
+ * Plans minimal edits. Pins that share a location get a single edit. The edited texts are parsed again to check the
+ * version of each pin.
  * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
 export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): TextEdit[] {
@@ -59,14 +60,14 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): TextEdit
 function createRangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): TextEdit {
   const parts = splitIntoSourceSegments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
-  // A tag may combine variables for the digits, `v` and a variant. Only the variable with the digits is edited.
+  // A tag may consist of several variables, one of which contains the digits. Only this variable is edited.
   const variables =
     written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {
     const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
     throw createPinError(pin, `combines ${names}`);
   }
-  // Try variables first, because a variable next to literal text usually contains the version.
+  // Try variables before literal text, because a variable next to literal text usually contains the version.
   for (const part of [...variables, ...parts.filter(({ via }) => via === 'text')]) {
     const at = parts.slice(0, parts.indexOf(part)).reduce((length, other) => length + other.text.length, 0);
     const [before, after] = [old.slice(0, at), old.slice(at + part.text.length)];
@@ -89,8 +90,8 @@ function createPartEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
   const list = findProjectFileListKey(files, part.source);
   const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
-  // All users share a floating default such as `${V:-stable}`. This instance's version is therefore set in its env
-  // file.
+  // All users of the compose file share a floating default, such as `${V:-stable}`. The version of this instance is
+  // therefore set in its env file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
     return createVariableEdit(files, part.variable, text);
   return createSegmentEdit(files, pin, part, text);
@@ -114,7 +115,10 @@ function createSegmentEdit(
   return createTextEdit(file, location, text, location.via === 'variable' ? location.variable : undefined);
 }
 
-/** Keeps only the leading line break of the first appended line, to end the previous line. */
+/**
+ * Keeps the leading line break of the first line appended to a file, because it ends the previous line. Removes the
+ * leading line breaks of all other appended lines.
+ */
 function removeExtraLineBreaks(edits: TextEdit[]): TextEdit[] {
   const begun = new Set<string>();
   return edits.map((edit) => {

@@ -27,7 +27,7 @@ import {
 // The functions in this file find a project's secrets (docs/contract.md 6.6). They never throw, because secrets must be
 // masked even if compose rejects a file: its error message quotes the rejected text.
 
-/** Returns all values in env files, as compose reads them. If compose rejects a file, searches its lines. */
+/** Returns all values in env files, as compose reads them. If compose rejects a file, it is searched line by line. */
 export function findEnvFileSecrets(files: readonly TextFile[]): SecretText[] {
   const valuesOf = (some: readonly TextFile[]) => tryRead(() => listEnvFileValues(some));
   const readable = files.filter((file) => valuesOf([file]) !== null);
@@ -73,7 +73,10 @@ export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; im
   };
 };
 
-/** Returns environment values, inline configs and secrets, and values whose names suggest a secret. */
+/**
+ * Returns the values of environment variables, the contents of inline configs and secrets, and values whose names
+ * suggest a secret.
+ */
 export function findProjectSecrets(files: ProjectFiles): SecretText[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return [
@@ -119,7 +122,8 @@ function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): Se
     const node = yaml.get(environment, key);
     const text = textOf(node);
     if (text === null) return [];
-    // A folded value has line breaks in the file, but not in compose. Both forms are secrets.
+    // A value that is folded over several lines has line breaks in the file, but not in compose. Both forms are
+    // secrets.
     const [from = 0, to = 0] = node?.range ?? [];
     const source = layer.file.file.text.slice(from, to);
     return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];
@@ -145,7 +149,7 @@ function written(layer: ComposeSource, key: string, text: string): SecretText[] 
   return [...new Set([text, resolved ?? text])].map((value) => ({ key, value }));
 }
 
-/** Returns the files in the include tree. If the tree cannot be resolved, parses each file separately. */
+/** Returns the files in the include tree. If the tree cannot be resolved, each file is parsed separately. */
 function layersOf(files: ProjectFiles): ComposeSource[] {
   const reached = tryRead(() => resolveIncludeTree(files).sources);
   if (reached !== null) return reached;

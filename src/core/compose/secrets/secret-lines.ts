@@ -7,13 +7,14 @@ export interface SecretText {
 }
 
 const anywhere = /PASS|SECRET|TOKEN|CREDENTIAL/i;
-// KEY and AUTH suggest a secret only as whole words, not within MONKEY or AUTHOR.
+// KEY and AUTH suggest a secret only as whole words, not as parts of MONKEY or AUTHOR.
 const wholeWord = /(?:^|[_-])(?:KEY|AUTH)(?:[_-]|$)/i;
 
 export const isSecretKey = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
 
 /**
- * Searches a text that cannot be parsed: its lines, and the value after each `=` or `:`. Includes commented-out lines.
+ * Returns the secrets in a text that cannot be parsed: each line, and the value after each `=` or `:`. Lines that are
+ * commented out are included.
  */
 export function findLineSecrets(text: string): SecretText[] {
   return linesOf(text).flatMap((line) => {
@@ -30,18 +31,21 @@ export function findLineSecrets(text: string): SecretText[] {
   });
 }
 
-/** Returns the text after each line's first `=`. With `format: raw`, quotes and comments have no meaning. */
+/**
+ * Returns the text after the first `=` of each line, for env files with `format: raw`. In these files, quotes and
+ * comments have no meaning.
+ */
 export const findRawEnvFileSecrets = (text: string): SecretText[] =>
   linesOf(text).flatMap((line) => {
     const at = line.indexOf('=');
     return at < 0 ? [] : [{ key: line.slice(0, at).trim(), value: line.slice(at + 1) }];
   });
 
-/** Returns each line, and the text after its first `=` or `:`. */
+/** Returns each line of the text, and the part of the line after its first `=` or `:`. */
 export const splitIntoSecretTexts = (text: string): SecretText[] =>
   linesOf(text).flatMap((line) => [line, ...splitLine(line).value].map((value) => ({ key: '', value })));
 
-// A match starts only at the beginning of a name, because trying each character could take minutes.
+// A match may only start at the beginning of a name, because trying each character of a long name could take minutes.
 const nameForm = String.raw`(?<![\w.-])([\w.-]+)["']?\s*`;
 const valueForm = String.raw`[=:]\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)`;
 const assigned = new RegExp(`(?:${nameForm})?${valueForm}`, 'g');
@@ -55,7 +59,10 @@ const linesOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** Splits a line into key and value. Value forms: as written, without comment or JSON comma, without quotes. */
+/**
+ * Splits a line into its key and the forms of its value: as written, without a comment or trailing comma, and without
+ * quotes.
+ */
 function splitLine(line: string): { key: string; value: string[] } {
   const at = line.search(/[=:]/);
   if (at < 0) return { key: '', value: [] };
@@ -85,8 +92,8 @@ const option =
   /(?<![\w-])--?([\w-]+)["']?(?:\s*[=,]\s*|[\t ]+|[^\S\n]*\n\s*-\s+)("[^"]*"|'[^']*'|[^\s"',{}[\]]+)/g;
 
 /**
- * Returns values whose names suggest a secret, such as labels and command options. Omits paths, options and values
- * under 8 characters, because many are not secret.
+ * Returns values whose names suggest a secret, for example in labels and command options. Paths, options and values of
+ * fewer than 8 characters are omitted, because many of them are not secret.
  */
 export const findKeyedSecrets = (text: string): SecretText[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(

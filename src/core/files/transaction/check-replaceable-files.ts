@@ -10,8 +10,8 @@ import { findUnmappedOwner } from '../unmapped-owner.ts';
 import { createPermissionErrorHandler } from './file-record.ts';
 
 /**
- * Checks whether files can be replaced with a rename. Returns warnings, for example about permissions that cannot be
- * checked. The directory of a new file must exist.
+ * Checks whether files can be replaced with a rename. The directory of a new file must exist. Returns warnings, for
+ * example about permissions that cannot be checked.
  * @throws UpdateError not-a-file, read-only, outside-mounts, rights-lost
  */
 export async function checkReplaceableFiles(
@@ -23,7 +23,8 @@ export async function checkReplaceableFiles(
 }
 
 /**
- * Checks whether replacements can get the existing permissions. Returns warnings, for example about other hard links.
+ * Checks whether replacements can get the permissions of the existing files. Returns warnings, for example about other
+ * hard links.
  * @param here - converts a path in `files` to a path in this container
  * @throws UpdateError rights-lost
  */
@@ -72,7 +73,7 @@ export async function checkReplacementPermissions(
 }
 
 /**
- * Rejects files in directories without write access. Does not need to know the mounts.
+ * Rejects files in directories to which this process cannot write. The mounts need not be known.
  * @throws UpdateError read-only
  */
 export async function requireWritableDirectories(files: readonly string[]): Promise<void> {

@@ -32,7 +32,7 @@ export const newFileMode = 0o600;
 
 export const hashOf = (bytes: string | Buffer): string => hash('sha256', bytes);
 
-/** Returns the SHA-256 in hex; `directory` for a directory; null if the path does not exist. */
+/** Returns the SHA-256 of a file in hex, or `directory` for a directory. Returns null if the path does not exist. */
 export async function readFileHash(fs: FileSystem, path: string): Promise<string | null> {
   try {
     const bytes = await fs.read(path);
@@ -44,15 +44,18 @@ export async function readFileHash(fs: FileSystem, path: string): Promise<string
   }
 }
 
-/** System calls that set permissions of a new file, with their texts for messages. */
+/** System calls that set the owner and mode of a new file, each with the words that messages use for it. */
 const permissionSetters: Readonly<Record<string, string>> = { fchown: 'its owner', fchmod: 'its mode' };
 
-/** Error codes of `fchown` and `fchmod` without root, a capability, or a mapped owner. */
+/**
+ * Error codes of `fchown` and `fchmod` if the process lacks the privilege, or if the owner is not mapped into the
+ * container.
+ */
 const notAllowed = ['EPERM', 'EINVAL'];
 
 /**
- * Returns a handler for errors while permissions are set. Such errors are fatal, because other users might get access
- * to the file.
+ * Returns a handler for errors that occur while permissions are set. Such errors are fatal, because other users might
+ * otherwise get access to the file.
  * @throws UpdateError rights-lost
  */
 export const createPermissionErrorHandler =
@@ -74,7 +77,7 @@ function describePermissionError(cause: unknown): string | null {
   return what === undefined ? null : `${what} cannot be set on a new file (${message})`;
 }
 
-/** Returns `before` if unchanged, `after` if replaced, `other` if another process changed the file. */
+/** Returns `before` if the file is unchanged, `after` if it was replaced, and `other` if another process changed it. */
 export async function readFileState(record: FileRecord, fs: FileSystem = diskFileSystem): Promise<FileState> {
   const found = await readFileHash(fs, record.real);
   if (found === record.before) return 'before';

@@ -38,15 +38,17 @@ export interface FileReplacement {
 
 interface TransactionOptions {
   /**
-   * Run ID in temporary names: `.<basename>.svc-updater-<run>`. Temporary files from the run's earlier attempts are
-   * removed.
+   * Run ID, which is part of the names of temporary files. Temporary files that earlier attempts of the run left behind
+   * are removed.
    */
   runId: string;
-  /** Absolute path of the directory for backups; null for no backups. */
+  /** Absolute path of the directory for backups; null if no backups are made. */
   backupDirectory: string | null;
-  /** Files from which the replacements were planned. All must be unchanged, even if not replaced. */
+  /**
+   * Files from which the replacements were planned. All of them must be unchanged, even those that are not replaced.
+   */
   planned?: readonly TextFile[];
-  /** Writes the journal after all backups are on the disk, before any other file is written. */
+  /** Writes the journal. Called when all backups are on the disk, before any other file is written. */
   prepared?: (records: readonly FileRecord[]) => Promise<void>;
   /** Prints a warning about lost attributes that do not control access. Called before any file is replaced. */
   warn?: (sentence: string) => void;
@@ -54,7 +56,7 @@ interface TransactionOptions {
 }
 
 /**
- * Replaces files in one transaction and syncs them to the disk. After an error, restores the old files.
+ * Replaces files in one transaction and syncs them to the disk. If an error occurs, restores the old files.
  * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; errors of `prepared`
  */
 export async function replaceFiles(
@@ -77,7 +79,7 @@ export async function replaceFiles(
       await writeBackups(fs, backup, records, texts).catch(createWriteErrorHandler('backed up'));
     await prepared?.(records);
     for (const { temporary } of records) await fs.remove(temporary);
-    // All new files are written first, to detect a full disk or lost permissions before any change.
+    // Write all new files first, so that a full disk or lost permissions are detected before anything changes.
     for (const [index, { path, temporary, owner }] of records.entries()) {
       const mode = owner?.mode ?? newFileMode;
       const text = replacements[index]?.after ?? '';
@@ -137,7 +139,8 @@ function backupPaths(directory: string, paths: readonly string[]): string[] {
 }
 
 /**
- * Backs up the old texts. Permissions are kept for privacy, and because a backup may become the file.
+ * Backs up the old texts. A backup has the permissions of its file, so that other users cannot read it, and so that it
+ * can become the file itself.
  * @param texts - old texts, keyed by path
  */
 async function writeBackups(
@@ -154,7 +157,8 @@ async function writeBackups(
       createPermissionErrorHandler(path),
     );
   }
-  // A new name is on the disk only after its directory is synced. Parent directories may also be new.
+  // A new name is on the disk only after its directory is synced. Parent directories may also be new, so they are
+  // synced too.
   for (let at = directory; ; at = dirname(at)) {
     await fs.sync(at);
     if (at === dirname(at) || records.some(({ path }) => path.startsWith(`${at}/`))) break;

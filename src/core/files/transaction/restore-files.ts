@@ -18,8 +18,8 @@ import {
 type Texts = ReadonlyMap<string, string>;
 
 /**
- * Restores files that are unchanged since the transaction; returns the other paths. Any process can repeat an
- * interrupted call.
+ * Restores files that are unchanged since the transaction, and returns the paths of the other files. An interrupted
+ * call can be repeated by any process.
  * @throws UpdateError files-not-restored after all other files have been restored
  */
 export async function restoreFiles(
@@ -72,7 +72,7 @@ async function prepareOldFile(
   const { path, real, backup, temporary } = record;
   const kept = backup === null ? null : await fs.read(backup);
   const intact = kept !== null && hashOf(kept) === record.before;
-  // If the backup is missing or damaged, use the text from `texts`, keyed by path.
+  // If the backup is missing or damaged, use the text from `texts`.
   const bytes = intact ? kept : texts.get(path);
   if (bytes === undefined || hashOf(bytes) !== record.before) {
     throw new Error(`the backup of ${path} is missing or damaged`);
@@ -85,8 +85,8 @@ async function prepareOldFile(
   } catch (error) {
     if (!intact || backup === null || !hasSamePermissions(await fs.readPermissions(backup), owner))
       throw error;
-    // A full disk has no space for a copy, so the backup is renamed. If the rename fails, the original error is more
-    // helpful.
+    // A full disk has no space for a copy, so the backup itself is renamed. If the rename fails, throw the original
+    // error, which is more helpful.
     const take = () =>
       fs.rename(backup, real).catch(() => {
         throw error;

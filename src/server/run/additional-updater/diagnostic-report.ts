@@ -20,7 +20,7 @@ export async function createDiagnosticReport(context: ServerContext): Promise<Ui
   return runWithAdditionalUpdater(order, context, async (containerId) => {
     let text = '';
     let isComplete = false;
-    // Read the log to its end: after the archive, the updater still removes its temporary containers.
+    // Read the log to its end: after the updater has written the archive, it still removes its temporary containers.
     for await (const line of engine.followLog(containerId, signal)) {
       isComplete ||= line === 'report.';
       if (line.startsWith('report:')) text += line.slice('report:'.length);

@@ -53,7 +53,7 @@ export class RollbackPreviewCache {
   async #look(version: string, deployment: Deployment): Promise<RollbackPreview> {
     const { engine, settings, timing, closing } = this.#context;
     const told = new Date().toISOString();
-    // This run's record is only used to parse the last log line. Users never see it.
+    // This run's record is only used to parse the last log line. Users never see the record.
     const origin = {
       id: `rollback-${deployment.project}`,
       kind: 'rollback',

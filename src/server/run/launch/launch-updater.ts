@@ -102,8 +102,8 @@ async function startContainer(
 const quotableValuePattern = /^[^'\\\p{Cc}\p{Zl}\p{Zp}]*$/u;
 
 /**
- * Builds a tar archive with the updater's settings file. Earlier updaters read only env files, so JSON is used only if
- * an env file cannot hold a value.
+ * Builds a tar archive with the updater's settings file. Updaters of earlier releases read only env files, so JSON is
+ * used only if an env file cannot hold a value.
  */
 export function buildSettingsArchive(values: Readonly<Record<string, string>>): Buffer {
   const entries = Object.entries(values);

@@ -24,7 +24,7 @@ export interface RunPlan extends UpdateTarget {
   kind: RunKind;
   order: Pick<CompleteUpdateRequest, 'when' | 'force' | 'by' | 'settings'>;
   home: Deployment;
-  /** Returns why the updater must no longer be launched; null if it may be. Called right before the launch. */
+  /** Returns why the updater must no longer be launched; null if it may be launched. Called right before the launch. */
   findLaunchObstacle(): Promise<Reason | null>;
 }
 
@@ -136,8 +136,8 @@ const createPreparationError = (detail: string, error?: unknown): UpdaterNotStar
   });
 
 /**
- * Right before the container is created, checks again for a recall and running jobs. Returns false if the update must
- * wait for jobs.
+ * Right before the container is created, checks again for a recall and for running jobs. Returns false if the update
+ * must wait for jobs.
  * @throws UpdaterNotStartedError
  */
 async function mayLaunch(

@@ -17,7 +17,7 @@ export async function createUpdaterTargetOptions(
   if (proof === undefined) return target;
   const facts = await engine.getFacts().catch(tolerateErrors(...rejectionCodes));
   const isOfEngine = createPlatformPredicate(facts?.platform ?? '');
-  // All digests that this engine may report for the image.
+  // Returns all digests that this engine may report for the image.
   const digestsOf = ({ digest, platforms }: ReleaseFile['images'][string]) => [
     digest,
     ...Object.entries(platforms).flatMap(([name, { manifest, config }]) =>

@@ -41,8 +41,8 @@ export class StoreAndEngineCache {
   }
 
   /**
-   * Returns the cached state. After one second, it is refreshed in the background. After ten seconds, the call waits
-   * for the refresh.
+   * Returns the cached state. If it is older than one second, it is refreshed in the background. If it is older than
+   * ten seconds, the call waits for the refresh.
    */
   async getRecent(): Promise<StoreAndEngineState> {
     const last = this.#last;
@@ -103,7 +103,7 @@ export class StoreAndEngineCache {
 
 export const stillCheckingMessage = 'the server is still checking whether an update is in progress';
 
-/** Returns why a replacement of the server's container would delete the store; null otherwise. */
+/** Returns why a replacement of the server's container would delete the store; null if the store is persistent. */
 export function findUnmountedStoreReason(
   deployment: Deployment | null,
   directory: string | undefined,

@@ -8,7 +8,7 @@ import type { FoundUpdater } from './plan-resume.ts';
 
 /**
  * Finds the current run's container, even if it was renamed. Otherwise, finds the container with this instance's
- * updater name. Returns null if there is none.
+ * updater name. Returns null if there is no such container.
  * @throws ApplicationError or DeploymentNotFoundError if the store or the engine does not respond
  */
 export async function findUpdater(
@@ -32,7 +32,7 @@ export async function findUpdater(
   if (status === 'created') return found('made');
   if (!isUp(container)) return found('ended');
   // If the run is stored as finished with the container's start time, the updater is about to exit. Otherwise, the run
-  // is in progress, or its updater was restarted after the run.
+  // is in progress, or its updater was restarted after the end of the run.
   const past = (await ledger.readPastRuns()).find(({ run }) => run.id === origin.id);
   return found(past?.updaterStartedAt === startedAt ? 'ended' : 'under-way');
 }

@@ -19,9 +19,9 @@ interface FollowContext {
 type OnLine = (event: ProgressEvent, fields: LogLineFields) => void;
 
 /**
- * Adds the updater's log to the record until the run and the container have ended. Continues if the container or the
- * engine is restarted. Returns early if the server closes.
- * @returns the container's last start time as reported by the engine; null if unknown
+ * Adds the updater's log to the record until the run and the container have ended. Continues even if the container or
+ * the engine is restarted. Returns early if the server closes.
+ * @returns the container's last start time as reported by the engine; null if the time is unknown
  */
 export async function followRunLog(
   containerId: string,
@@ -37,7 +37,7 @@ export async function followRunLog(
   for (; !closing.aborted; await sleepFor(timing.follow, closing, false)) {
     const container = await inspectIfReachable(engine, containerId);
     if (container === 'away') continue;
-    // The log is read after the inspection: if the container was already stopped, the log is complete.
+    // The log is read after the inspection: if the inspection found the container stopped, the log is complete.
     const isRead = container !== null && (await readLog(containerId, record, context, onLine));
     if (closing.aborted || container === null) break;
     const stopped = !isUp(container);
@@ -50,7 +50,8 @@ export async function followRunLog(
     } else if (stopped) {
       stoppedSince ??= performance.now();
       const stoppedMs = performance.now() - stoppedSince;
-      // If the exit code belongs to an outcome, the unread rest of the log contains that outcome.
+      // If the container stopped recently with the exit code of an outcome, the unread rest of the log contains that
+      // outcome.
       const saysEnd = outcomeExitCodes.includes(container.exitCode) && stoppedMs <= timing.lastMoments;
       const isOver = !saysEnd && (!mayBeRestarted(container) || stoppedMs > timing.restart);
       // Read an incomplete log again, because its rest may contain an outcome. The timeout is for logs that cannot be
@@ -120,8 +121,8 @@ const outcomeExitCodes: readonly number[] = Object.values(exitCodes).filter(
 );
 
 /**
- * Whether the restart policy allows a restart of the failed container. A container that an operator killed looks the
- * same, but is not restarted.
+ * Whether the restart policy allows the engine to restart the failed container. A container that an operator killed
+ * looks the same, but is not restarted.
  */
 const mayBeRestarted = ({ restartPolicy, restartCount, exitCode }: Container): boolean =>
   restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxUpdaterRestarts;

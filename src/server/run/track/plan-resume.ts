@@ -18,7 +18,7 @@ export type ResumeStep =
   | { kind: 'follow'; open: OpenRun; updater: FoundUpdater }
   /**
    * The run was started manually, or its updater was restarted. If a rollback has restored the store, `undone` is the
-   * rolled-back run, open again in the store; otherwise null.
+   * rolled-back run, which is open again in the restored store. Otherwise, `undone` is null.
    */
   | { kind: 'adopt'; updater: FoundUpdater; undone: OpenRun | null }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
@@ -27,7 +27,7 @@ export type ResumeStep =
 
 /**
  * Decides how to continue the current run (docs/contract.md 8.18). Has no side effects.
- * @param open - the current run in the store; null if there is none or it cannot be read
+ * @param open - the current run in the store; null if no run is open or it cannot be read
  * @param server - the state of the server process that accepted the current run
  */
 export function planResume(
@@ -38,8 +38,8 @@ export function planResume(
   if (open === null)
     return updater?.state === 'under-way' ? { kind: 'adopt', updater, undone: null } : { kind: 'release' };
   const own = updater?.origin.id === open.run.id ? updater : null;
-  // Only the server that created a container may start it. If that server has ended, the queue is no longer paused, so
-  // the container must not be started.
+  // Do not follow a container that was never started: only the server that created it may start it. If that server has
+  // ended, the queue is no longer paused, so the container must not be started.
   if (own !== null && own.state !== 'made') return { kind: 'follow', open, updater: own };
   if (open.updater !== null && updater?.origin.kind === 'rollback' && updater.state !== 'made')
     return { kind: 'adopt', updater, undone: open };

@@ -15,7 +15,7 @@ type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
 
 /**
  * Calls `onEnd` for each finished run, at most three times per run (docs/contract.md 8.20). Each attempt is stored
- * before the call, its success afterwards. If this server dies, another server can try again.
+ * before the call, and its success is stored afterwards. If this server dies, another server can try again.
  */
 export class ResultNotifier {
   readonly #context: NotifierContext;
@@ -35,7 +35,7 @@ export class ResultNotifier {
     return this.#inside.getStore() === true;
   }
 
-  /** Calls `onEnd` for all runs not reported yet, one by one, oldest first. Never rejects. */
+  /** Calls `onEnd` for all runs that have not been reported yet, one by one, oldest first. Never rejects. */
   async notifyAll(): Promise<void> {
     this.#last = this.#last.then(() => this.#notifyAll()).catch(() => {});
     await this.#last;

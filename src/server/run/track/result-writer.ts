@@ -17,12 +17,12 @@ export class ResultWriter {
   }
 
   /**
-   * Returns the open run in the store; null if there is none or its outcome is being written.
+   * Returns the open run in the store; null if no run is open or its outcome is being written.
    * @throws ApplicationError
    */
   async openRun(): Promise<OpenRun | null> {
-    // The read may return a run as open while its outcome is being written. Ignore runs that were unwritten before the
-    // read, too.
+    // The read may return a run as open while its outcome is being written. So also ignore runs whose outcome was not
+    // written before the read.
     const before = new Set(this.#unwritten);
     const open = await this.#context.ledger.read('run');
     return open === null || before.has(open.run.id) || this.isUnwritten(open.run.id) ? null : open;
@@ -38,7 +38,8 @@ export class ResultWriter {
     this.#unwritten.add(id);
     const attempt = async () => {
       await how();
-      // Stop ignoring the run: after this write, a restarted updater or a restored store may have reopened the run.
+      // Stop ignoring the run. If it is open in the store after this write, its updater was restarted or the store was
+      // restored.
       this.#unwritten.delete(id);
       resolve();
       return true;

@@ -28,13 +28,13 @@ export class RunController {
   readonly #boots: ServerLiveness;
   readonly #notifier: ResultNotifier;
   readonly #ends: ResultWriter;
-  /** Record of the current run, or of the last run if none is in progress. */
+  /** Record of the current run, or of the last run if no run is in progress. */
   #record: RunRecord | null = null;
-  /** Session of the run that this server prepares or follows; null if there is none. */
+  /** Session of the run that this server prepares or follows; null if there is no such run. */
   #session: RunSession | null = null;
   #freed: Promise<void> = Promise.resolve();
   #notified: Promise<void> = Promise.resolve();
-  /** Completion of the last queued operation. Runs are reconciled or started one at a time. */
+  /** Completion of the last queued operation. Operations that reconcile or start a run are executed one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #isKnown = false;
 
@@ -64,7 +64,7 @@ export class RunController {
   }
 
   /**
-   * Resolves when the session has ended, after its first attempt to write the outcome. Without a session, resolves
+   * Resolves when the session has ended, after its first attempt to write the outcome. If there is no session, resolves
    * immediately.
    */
   get whenReleased(): Promise<void> {
@@ -82,13 +82,13 @@ export class RunController {
   }
 
   /**
-   * Reads the store, inspects the engine, and continues the current run. In this order, an updater in the store already
-   * exists when the engine is inspected.
+   * Reads the store, inspects the engine, and continues the current run. Because of this order, an updater that is
+   * recorded in the store already exists when the engine is inspected.
    * @throws ApplicationError or DeploymentNotFoundError if it remains unknown whether a run is in progress
    */
   reconcile(): Promise<DeploymentState> {
     return this.#exclusive(async () => {
-      // During a session, the results are not used: they are outdated if the session ends meanwhile.
+      // If this server has a session, the results are not used: they are outdated if the session ends during the reads.
       const hadSession = this.hasSession;
       const stored = await this.#ends.openRun();
       const seen = await this.#context.place.observe();
@@ -187,7 +187,7 @@ export class RunController {
   }
 
   async #resume(open: OpenRun | null, seen: DeploymentState): Promise<void> {
-    // If this fails, other servers cannot easily check whether this server process is running.
+    // Ignore a failure: it only makes it harder for other servers to check whether this server process is running.
     await this.#boots.register().catch(ignoreResult);
     const updater = await findUpdater(open, seen, this.#context);
     const server = open === null ? 'this' : await this.#boots.stateOf(open.server);
@@ -213,8 +213,8 @@ export class RunController {
       case 'follow': {
         const { open, updater } = step;
         if (updater.state !== 'ended') await hold.ensureState(true);
-        // The launching server may have stopped before it stored the container id. Clear the stop time, so that the
-        // downtime is counted only once.
+        // Store the container id, because the launching server may have stopped before it could do so. Clear the stop
+        // time, so that the downtime is counted only once.
         if (open.updater === null || open.serverStoppedAt !== null) {
           const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
           // Nothing depends on this write, so ignore a failure.
@@ -254,7 +254,7 @@ export class RunController {
     return { run, server: this.#boots.own, updater, serverStoppedAt: null };
   }
 
-  /** Returns the run's record if the record has not ended, otherwise a new record. */
+  /** Returns the current record if it belongs to the run and has not ended. Otherwise, returns a new record. */
   #recordOf(run: Run): RunRecord {
     const now = this.#record;
     return now?.run.id === run.id && !now.hasEnded ? now : new RunRecord(run);
@@ -267,8 +267,8 @@ export class RunController {
   }
 
   #follow(record: RunRecord, containerId: string, { serverStoppedAt }: OpenRun): void {
-    // Time from the previous server's stop to this server's start. If negative or over an hour, a clock was set, so the
-    // time is ignored.
+    // Time from the previous server's stop to this server's start. If the time is negative or more than an hour, a
+    // clock was set, so the time is ignored.
     const awayMs = this.bootedAt - Date.parse(serverStoppedAt ?? '');
     record.setFields(
       awayMs >= 0 && awayMs < 3_600_000 ? { downtimeSeconds: Math.round(awayMs / 100) / 10 } : {},
@@ -300,7 +300,8 @@ export class RunController {
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
-      // If an automatic update was not started, `onEnd` is not called: the next window tries again.
+      // `onEnd` is not called for an automatic update that was not started: the update is tried again in the next time
+      // window.
       const isQuiet =
         record.run.by === automaticCaller && updaterStartedAt === null && isHarmless(record.run);
       await ledger.addPastRun(record.run, updaterStartedAt, { told: isQuiet });
@@ -337,8 +338,8 @@ export class RunController {
 
   /**
    * If a run that another server was preparing is no longer current, ends this server's record of the run. The run has
-   * finished or was never started.
-   * @param id - id of the current run; null if there is none
+   * then finished, or was never started.
+   * @param id - id of the current run; null if no run is in progress
    * @throws ApplicationError
    */
   async #settleOthers(id: string | null): Promise<void> {
@@ -360,8 +361,8 @@ export class RunController {
 const ignoreResult = () => {};
 
 /**
- * Sets the outcome of a rolled-back run to `updated`. The rollback restored the store, so the actual outcome was lost.
- * Only a run that changed the instance can be rolled back.
+ * Sets the outcome of a rolled-back run to `updated`. The actual outcome was lost when the rollback restored the store,
+ * but only a run that changed the instance can be rolled back.
  */
 function toRolledBackRun({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
   const record = new RunRecord(run);

@@ -16,8 +16,8 @@ export class RunHistory {
   }
 
   /**
-   * Returns the current or last run; null if there is none. Also null if the run is only in the store and the store
-   * fails.
+   * Returns the current or last run. Returns null if there has been no run, or if the run is only in the store and the
+   * store fails.
    */
   async last(): Promise<RunRecord | null> {
     const { record } = this.#runs;
@@ -44,7 +44,7 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return record;
     const newest = past?.[0] ?? null;
-    // Prefer this server's record. It has all log lines, and the stored history may lack the run.
+    // Prefer this server's record. It has all log lines, and the stored history may lack its run.
     if (newest === null || newest.id === record?.run.id) return record ?? this.#elsewhere;
     if (record !== null && !past?.some(({ id }) => id === record.run.id)) return record;
     if (this.#elsewhere?.run.id !== newest.id) this.#elsewhere = new RunRecord(newest);
@@ -55,8 +55,8 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record === null) return past;
     const { run, hasEnded } = record;
-    // The stored history may lack a run that has just ended. After a restart of the updater, it may have an earlier
-    // outcome.
+    // Use this server's record: the stored history may lack a run that has just ended. After a restart of the updater,
+    // the history may contain an earlier outcome.
     if (!past.some(({ id }) => id === run.id)) return [run, ...past];
     return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
   }

@@ -11,7 +11,7 @@ import type { RunController } from './run-controller.ts';
 export class RunReconciler implements RepeatedCheck {
   readonly #runs: RunController;
   readonly #context: ServerContext;
-  /** Current failure of the store or engine; null if none. `since` is a monotonic time in ms. */
+  /** Current failure of the store or engine; null if both respond. `since` is a monotonic time in ms. */
   #silence: { since: number; warning: string; hasGivenUp: boolean } | null = null;
 
   constructor(runs: RunController, context: ServerContext) {
@@ -43,7 +43,7 @@ export class RunReconciler implements RepeatedCheck {
       });
     silence.warning = message;
     if (performance.now() - silence.since < timing.silence) {
-      // Without a run, a short failure of the store does not pause the queue.
+      // Whether a run may be in progress. If not, a short failure of the store is no reason to pause the queue.
       const mayBeOn =
         !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof DeploymentNotFoundError;
       if (mayBeOn && !silence.hasGivenUp) await hold.ensureState(true);

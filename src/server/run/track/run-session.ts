@@ -9,7 +9,7 @@ import type { ServerContext } from '../server-context.ts';
 import { UpdaterNotStartedError } from '../updater-not-started-error.ts';
 import { followRunLog } from './follow-run-log.ts';
 
-/** Prepares and follows one run, or only follows a run in progress, until its end. */
+/** Prepares and follows one run, or only follows a run that is already in progress, until the run ends. */
 export class RunSession {
   readonly record: RunRecord;
   readonly #context: ServerContext;
@@ -54,7 +54,7 @@ export class RunSession {
 
   /**
    * Follows the log until the run ends or the server closes. Returns the updater container's last start time as
-   * reported by the engine; null if unknown.
+   * reported by the engine; null if the time is unknown.
    */
   async follow(containerId: string): Promise<string | null> {
     const { timing, settings, listeners, closing } = this.#context;
@@ -65,7 +65,7 @@ export class RunSession {
       try {
         return await followRunLog(containerId, this.record, this.#context, onLine);
       } catch (cause) {
-        // A run does not depend on its server, so a server error does not end the run.
+        // A run does not depend on the server that follows it, so an error in this server does not end the run.
         const message = 'failed to follow an update; retrying';
         settings.log({ level: 'error', message, cause });
         await sleepFor(timing.retry, closing, false);
@@ -113,8 +113,8 @@ export class RunSession {
   }
 
   /**
-   * Stores the container id, so that every server can follow the run. A cancellation requested before the launch is
-   * forwarded to the updater.
+   * Stores the container id, so that every server can follow the run. A cancellation that was requested just before the
+   * launch is forwarded to the updater.
    */
   async #publishContainer(updater: string): Promise<void> {
     const { engine, ledger, settings, timing, closing } = this.#context;

@@ -3,7 +3,10 @@ import { createEngineUnreachableError } from '../../deployment/deployment-not-fo
 import type { ServerProcess } from '../../store/stored-entries.ts';
 import type { ServerContext } from '../server-context.ts';
 
-/** `this` process, another running process (`lives`), or a process that has ended (`gone`). */
+/**
+ * State of a server process: `this` process, another process that is running (`lives`), or a process that has ended
+ * (`gone`).
+ */
 export type ServerProcessState = 'this' | 'lives' | 'gone';
 
 /** Identifies this server process, and checks whether another server process is still running. */

@@ -89,8 +89,8 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
 }
 
 /**
- * Creates placeholders for unset required variables and missing env files. In CI, for example, the instance's secrets
- * are missing.
+ * Creates placeholders for unset required variables and missing env files. In CI, for example, `bump` runs without the
+ * instance's secrets.
  */
 export async function createEnvPlaceholders(files: ProjectFiles): Promise<PlaceholderFiles> {
   const { sources: layers } = resolveIncludeTree(files);
@@ -109,7 +109,7 @@ export async function createEnvPlaceholders(files: ProjectFiles): Promise<Placeh
 
 const isSet = ({ variables }: ComposeSource, name: string): boolean => (variables(name)?.text ?? '') !== '';
 
-/** Returns the services' env file paths; null for a path with an unset required variable. */
+/** Returns the env file paths of all services. An entry is null if its path contains an unset required variable. */
 function envFilesOf(layer: ComposeSource): (string | null)[] {
   const links = layer.file.serviceNames.flatMap((name) => layer.file.getService(name)?.envFiles ?? []);
   return links.map((link) => {
@@ -122,7 +122,9 @@ function envFilesOf(layer: ComposeSource): (string | null)[] {
   });
 }
 
-/** Formats an override file that removes all services' env files. JSON strings are valid YAML. */
+/**
+ * Formats an override file that removes the env files of all services. Names are JSON strings, which are valid YAML.
+ */
 function formatEnvFileReset(layers: readonly ComposeSource[]): string {
   const names = new Set(
     layers.filter(({ followsIncludes: follows }) => follows).flatMap(({ file }) => file.serviceNames),
@@ -149,7 +151,7 @@ async function addPredefinedVariables(
   };
 }
 
-/** Plans the edits. Without edits, compose's model of the edited files is null. */
+/** Plans the edits, and resolves compose's model of the edited files. The model is null if there are no edits. */
 async function proposeEdits(
   files: ProjectFiles,
   model: (files: ProjectFiles, changed: readonly string[]) => Promise<ComposeModel>,
@@ -230,8 +232,8 @@ function findBumpedTag(pin: Pin, target: Target): string | null {
 }
 
 /**
- * Returns the new tag for a pin such as `1.4`; null if unchanged. The user must specify new partial tags, because only
- * a registry shows their releases.
+ * Returns the new tag for a pin such as `1.4`; null if the tag needs no change. The user must specify a new partial
+ * tag, because only a registry shows to which release it points.
  */
 function findBumpedPartialTag(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
   const { version, suffix = '', lead } = target;

@@ -34,7 +34,8 @@ export async function readBumpProject(
       advice: 'Specify the file with --file, or its directory with --dir.',
     });
   const directory = options.dir === null ? dirname(paths[0] ?? requested) : requested;
-  // Compose also reads the .env next to COMPOSE_FILE's first file. The .env that sets COMPOSE_FILE takes precedence.
+  // Compose also reads the .env next to COMPOSE_FILE's first file. The .env that sets COMPOSE_FILE takes precedence
+  // over it.
   const isLed = first === undefined && options.envFiles.length === 0 && directory !== requested;
   const beside = isLed ? await readTextFileIfExists(join(directory, '.env')) : null;
   const envFiles = beside === null ? named : [beside, ...named];

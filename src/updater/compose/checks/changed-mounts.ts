@@ -5,7 +5,7 @@ import type { StorageMount } from '../../../engine/objects/container.ts';
 import { dataMountPathOf } from '../../data/helper-program/helper-request.ts';
 import type { MountTables } from '../../data/helper-program/helper-result.ts';
 
-/** A running container's mount. A helper container mounts the same source to detect changes. */
+/** A running container's mount. A helper container mounts the same source to find out whether it has changed. */
 export interface HostMount extends StorageMount {
   /** Name of the mount in messages, such as `app:/data`. */
   where: string;
@@ -20,8 +20,8 @@ export interface HostMount extends StorageMount {
 }
 
 /**
- * Describes mounts whose host source changed after the container's start, such as an unmounted share. Mounts in
- * subdirectories are included.
+ * Describes the mounts whose source on the host changed after the container's start, for example a share that was
+ * unmounted. Mounts in subdirectories are included.
  */
 export function describeChangedMounts(
   mounts: readonly HostMount[],
@@ -30,7 +30,8 @@ export function describeChangedMounts(
   const fresh = parseMountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = parseMountTable(tables[pid] ?? '');
-    // Skip the container's own mounts: a mounted host directory may contain the engine's data directory.
+    // Skip the container's own mounts. They appear again if a mounted host directory contains the engine's data
+    // directory.
     const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
     const nested = besides.filter((path) => path !== destination && isWithin(path, destination));
     const inside = running.filter(
@@ -49,12 +50,15 @@ export function describeChangedMounts(
   });
 }
 
-/** Whether a nested mount is a network share or a disk. Other mounts come and go on a running host. */
+/**
+ * Whether a nested mount is a network share or a disk. Other nested mounts are ignored, because they come and go on a
+ * running host.
+ */
 const isShare = ({ type, source }: MountTableEntry): boolean => /[/:]/.test(source) && type !== 'squashfs';
 
 /**
  * Whether two mounts have the same source. For files, only the file system is compared, because editors replace files.
- * Each FUSE mount gets a new device number, so type and source are compared.
+ * FUSE mounts are compared by type and source, because each mount gets a new device number.
  */
 const hasSameSource = (now: MountTableEntry, next: MountTableEntry, isDirectory: boolean): boolean =>
   (now.root === next.root || !isDirectory) &&

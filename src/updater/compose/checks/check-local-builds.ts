@@ -7,8 +7,8 @@ import { updatedServicesOf } from '../inspect/installation.ts';
 import type { ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 
 /**
- * Rejects replacing the owner's own build with a registry's image (docs/contract.md 3.26). Returns the services with
- * `build:` whose running image the registry neither confirmed nor denied.
+ * Rejects an update that would replace the owner's own build with a registry's image (docs/contract.md 3.26). Returns
+ * the services with `build:` for which the registry did not report whether it has the running image.
  * @throws UpdateError own-build
  */
 export async function checkLocalBuilds(
@@ -33,8 +33,8 @@ export async function checkLocalBuilds(
 }
 
 /**
- * Returns `none` if the registry lacks a running image, and `all` if all are there. Null if the registry did not
- * answer.
+ * Returns `none` if the registry lacks one of the service's running images, and `all` if it has all of them. Returns
+ * null if the registry did not say whether it has an image.
  */
 async function findPublishedImages(
   engine: Engine,

@@ -13,7 +13,8 @@ import {
 } from '../plan/unmounted-data.ts';
 
 /**
- * Rejects an update that would lose data (docs/contract.md 4.12). Services without a local new image are skipped.
+ * Rejects an update that would lose data (docs/contract.md 4.12). Services whose new image is not on this machine are
+ * skipped.
  * @throws UpdateError volume-moved, engine-unavailable
  */
 export async function requireNoDataLoss(engine: Engine, plan: PreparedPlan): Promise<void> {

@@ -7,7 +7,7 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { Installation } from '../inspect/installation.ts';
 
-/** Warns about other projects that use a changed file: their next `up` applies the change. */
+/** Warns about other projects that use a changed file, because their next `up` will apply the change. */
 export async function findOtherProjectWarnings(
   { otherProjects: beside, files, paths }: Installation,
   changes: readonly FileChange[],
@@ -33,7 +33,10 @@ export async function findOtherProjectWarnings(
   return warnings;
 }
 
-/** Returns the files in a project's labels. Without a labeled env file, compose uses `.env`. */
+/**
+ * Returns the files in a project's labels. If the labels list no env file, `.env` is added, because compose then uses
+ * it.
+ */
 const listLabelFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...(envFiles.length > 0 ? envFiles : [join(directory, '.env')]),

@@ -1,11 +1,16 @@
 import { isUnsetValue, type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
 
-/** Settings that the host may no longer support. `name` is empty if the engine's error contains a name. */
+/**
+ * Settings that the host may no longer support. `name` is for messages. It is empty if the engine's error already
+ * contains a name.
+ */
 export type HostRequirement = readonly [name: string, hostConfig: Json];
 
 const hostDependentKeys =
   'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems NanoCpus CpuRealtimePeriod CpuRealtimeRuntime BlkioWeightDevice BlkioDeviceReadBps BlkioDeviceWriteBps BlkioDeviceReadIOps BlkioDeviceWriteIOps StorageOpt Ulimits Sysctls SecurityOpt Privileged UsernsMode';
-/** Not tested: the first three need no server. The last two would write to the user's log server. */
+/**
+ * Log drivers that are not tested. The first three need no server. The last two would write to the user's log server.
+ */
 const untestedLogDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
 /** Matches addresses that every host has. */
 const universalAddressPattern = /^(?:|0\.0\.0\.0|::|127\..*)$/;
@@ -55,7 +60,7 @@ function listPublishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
 }
 
 /**
- * Removes a new container's ports if the running container publishes none, as with macvlan.
+ * Removes a new container's ports if the running container publishes no ports, for example in a macvlan network.
  * @param published - the ports in the running container's `NetworkSettings`
  */
 export const removeUnpublishedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>

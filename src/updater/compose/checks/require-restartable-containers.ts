@@ -1,5 +1,6 @@
-// The host may have lost a device, runtime, share, log server or shared network since a container's start. Helper
-// containers test whether each container could start again. All services keep running, and nothing is changed.
+// The host may have lost a device, a runtime, a share, a log server or a shared network since a container was started.
+// Helper containers test whether each container could be started again. Meanwhile, all services keep running, and
+// nothing is changed.
 
 import { sleepFor } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
@@ -182,8 +183,8 @@ const servicesOf = (all: readonly Pick<ServiceHostConfig, 'service'>[]): string 
   joinWithAnd([...new Set(all.map(({ service }) => service))]);
 
 /**
- * Starts a helper container, and returns the engine's error as a message. After a 5xx or a stopped helper, tries again:
- * the engine may be restarting.
+ * Starts a helper container, and returns the engine's error as a message. Tries again after a server error (5xx), or if
+ * the helper container was stopped, because the engine may be restarting.
  */
 async function tryStart(
   { engine, log }: DataContext,
@@ -208,8 +209,8 @@ async function tryStart(
       const isFinal = tries === maxTries || (fault?.status ?? 500) < 500;
       if (isFinal && fault !== null)
         return refusal(fault.message.replace(missingAddressPattern, 'the host does not have this address'));
-      // A timeout is the host's error if the engine responds, or on the last try. An unavailable network share, for
-      // example, never responds.
+      // A timeout counts as an error of the host if the engine still responds, or if this was the last try. An
+      // unavailable network share, for example, never responds.
       if (signal.aborted && (isFinal || (await engine.isResponding()))) return refusal(timeoutMessage);
       if (isFinal) throw error;
       await sleepFor(tryPauseMs, engine.aborted);

@@ -15,8 +15,8 @@ const longestText = 500;
 const logLevels = { pass: 'info', warn: 'warn', fail: 'error' } as const;
 
 /**
- * Runs the release's preflight command if its image is local (docs/contract.md 2.27). Skipped if the image is already
- * installed and no file changes.
+ * Runs the release's preflight command if its image is on this machine (docs/contract.md 2.27). The command is skipped
+ * if the image is already installed and no file changes.
  * @throws UpdateError preflight-failed, engine-unavailable; CancelledError
  */
 export async function runPreflight({ engine, log }: RunContext, plan: PreparedPlan): Promise<void> {

@@ -39,8 +39,8 @@ export const awaitIdleProject = (
   });
 
 /**
- * Waits until no concurrent compose command is replacing the services' containers. Otherwise, removing the command's
- * new container could leave the service without any.
+ * Waits until no concurrent compose command is replacing the containers of the services in `rules`. Otherwise, removing
+ * the command's new container could leave the service without a container.
  * @param first - the current list of containers, used instead of a first poll
  * @throws UpdateError compose-busy after two minutes
  */

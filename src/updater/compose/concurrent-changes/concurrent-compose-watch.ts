@@ -6,7 +6,7 @@ import {
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 
-/** Maximum time in ms between two steps of a compose command, without the containers' stop times. */
+/** Maximum time in ms between two steps of a compose command, not counting the time that containers take to stop. */
 export const maxComposeStepIntervalMs = 30_000;
 export const concurrentComposeTimeoutMs = 120_000;
 export const composePollIntervalMs = 500;
@@ -22,8 +22,8 @@ type ComposePollResult =
 export interface ConcurrentComposeRules {
   services: ReadonlySet<string>;
   /**
-   * Whether no command will start or rename a container. Examples: abandoned earlier, or created by the updater without
-   * being started.
+   * Whether to ignore a container because no command will start or rename it. For example, an earlier poll showed that
+   * it was abandoned, or the updater created it without starting it.
    */
   ignores?: (container: Container) => boolean;
 }
@@ -58,7 +58,9 @@ export class ConcurrentComposeWatch {
       : { kind: 'busy', sentence, containers: underWay };
   }
 
-  /** Whether a container was abandoned: a running compose command would have continued by now. */
+  /**
+   * Whether a container was abandoned. A compose command that was still running would have taken its next step by now.
+   */
   #isDebris(container: Container, others: readonly Container[], now: number): boolean {
     const predecessor = others.find((other) => isReplacementFor(container, other));
     const { id, status, startedAt } = predecessor ?? container;

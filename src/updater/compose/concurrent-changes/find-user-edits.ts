@@ -6,7 +6,8 @@ import type { UserEdits } from '../../run/log/outcome-details.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 
 /**
- * Finds files that a user edited after this run wrote them. Null if none, or if `up` would still use this run's images.
+ * Finds files that a user edited after this run wrote them. Null if there are no such files, or if the next `up` would
+ * still use this run's images.
  */
 export async function findUserEdits(engine: Engine, data: JournalData): Promise<UserEdits | null> {
   const { files, changeover: rollout } = data;
@@ -32,7 +33,7 @@ const toUserEdits = (paths: readonly string[], next: ReadonlyMap<string, string>
   next: next && [...new Set(next.values())],
 });
 
-/** Returns the images of the next `up`, keyed by service; null if compose rejects the files. */
+/** Returns the images that the next `up` would use, keyed by service; null if compose rejects the files. */
 async function findNextImages(
   engine: Engine,
   { project, services, changeover: rollout }: JournalData,

@@ -22,8 +22,8 @@ export interface ProjectObservation {
 }
 
 /**
- * Right before the first change, requires that no other process replaced this run's containers. `debris`: containers
- * already abandoned when the run began.
+ * Requires, right before the first change, that no other process has replaced the containers that this run found.
+ * `debris` lists the containers that were already abandoned when the run began.
  * @param moved - the services to be replaced, with the containers that this run found
  * @throws UpdateError containers-changed, compose-busy
  */

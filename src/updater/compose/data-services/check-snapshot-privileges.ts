@@ -78,7 +78,8 @@ function addDefinitionDefaults(
   const { Privileged, PidMode, IpcMode, CgroupnsMode, SecurityOpt } = hostConfig;
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
-  // If the container is privileged or shares a namespace, the engine itself adds SELinux labels.
+  // If the container is privileged or shares a namespace, the engine itself adds SELinux labels, so the snapshot's
+  // labels are accepted.
   const labels = Privileged === true || isShared ? toList(then.hostConfig.SecurityOpt).filter(isLabel) : [];
   return {
     config: { ...config, User: config.User || user },

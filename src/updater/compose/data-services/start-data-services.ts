@@ -23,10 +23,12 @@ const startDeadlineMs = 900_000;
 const exitCheckDelayMs = 1_000;
 /** Pause in ms between two port checks. Not shorter, because each check creates a helper container. */
 const portsPauseMs = 1_000;
-/** Maximum number of start attempts. An attempt fails if another process replaces the starting container. */
+/** Maximum number of attempts to start a data service. An attempt fails if another process replaces the container. */
 const maxStartAttempts = 5;
 
-/** Returns the exposed TCP ports with listeners. Empty if the container has a health check to use instead. */
+/**
+ * Returns the exposed TCP ports on which a container listens. Empty if it has a health check, which is used instead.
+ */
 export async function findListeningPorts(
   dataContext: DataContext,
   container: Container,
@@ -42,8 +44,8 @@ export async function findListeningPorts(
 }
 
 /**
- * Returns the TCP ports with listeners in a container's network. Empty if unreadable, for example while the container
- * is restarting.
+ * Returns the TCP ports on which processes in a container's network listen. Empty if the ports cannot be read, for
+ * example while the container is restarting.
  */
 const fetchListeningPorts = (dataContext: DataContext, networkOf: string): Promise<number[]> =>
   runHelperContainer(dataContext, {
@@ -55,8 +57,8 @@ const fetchListeningPorts = (dataContext: DataContext, networkOf: string): Promi
   }).catch((error) => requireUpdateError(error) && []);
 
 /**
- * Starts, in order, the data services that were originally running, and awaits their previous health. Recreates removed
- * containers unless they were replaced. A second call is harmless.
+ * Starts the data services that were originally running, in start order, and waits until they are as healthy as before.
+ * Recreates removed containers unless they were replaced. A second call is harmless.
  * @throws UpdateError containers-not-restored
  */
 export async function startDataServices(work: JournaledContext): Promise<void> {
@@ -115,7 +117,9 @@ async function startDataContainer(engine: Engine, id: string, name: string): Pro
   });
 }
 
-/** Waits until the containers are as healthy as before: listening, passing their health check, or at least running. */
+/**
+ * Waits until the containers are as healthy as before: they listen, pass their health check, or at least keep running.
+ */
 async function awaitStartedContainers(
   work: JournaledContext,
   service: string,
@@ -179,7 +183,7 @@ async function rebuildMissingContainer(work: JournaledContext, record: Container
     );
   log.warn(`${record.name} was removed in the meantime; recreating it`);
   await recreateMissingNetworks(work, record.service, blueprint);
-  // A snapshot from an earlier process must not grant more host privileges than the files.
+  // A snapshot from an earlier process must not grant more privileges on the host than the compose files do.
   if (journal.isInherited) {
     const { project, containerId: ownId } = journal.data;
     const known = { project, ownId, siblings: [], successors: new Map() };

@@ -14,7 +14,7 @@ export type JournaledRestorePoint = NonNullable<JournalData['point']>;
 
 /**
  * Minimum grace period in seconds for containers with mounts. Killing a database leaves its data as after a crash.
- * Containers without mounts write nothing, and often ignore the stop signal.
+ * Containers without mounts have no data to write, and often ignore the stop signal, so their own grace period applies.
  */
 const minGraceSeconds = 60;
 const killedExitCode = 137;
@@ -39,8 +39,8 @@ export async function listContainersInNamespaces(
 }
 
 /**
- * Returns groups of running containers: workers, app, containers in data services' namespaces, each data service. Data
- * services are in reverse start order.
+ * Returns the running containers to stop, in groups: the workers, the app, the containers in namespaces of data
+ * services, and then each data service. Data services are in reverse start order.
  */
 export async function listContainersInStopOrder(
   engine: Engine,

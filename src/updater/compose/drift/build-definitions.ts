@@ -47,8 +47,8 @@ export function parseRunningDefinition(raw: Json, names: readonly string[]): Dri
 }
 
 /**
- * Removes the address that a swarm manager chose, because the engine reports it as if requested. The ID of a swarm
- * network is not 64 hex digits.
+ * Removes the address that a swarm manager chose, because the engine reports it as if it had been requested. The ID of
+ * a swarm network is not 64 hex digits.
  */
 const removeSwarmAddress = (endpoint: Json): Json =>
   endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
@@ -66,7 +66,7 @@ export interface PlannedDefinitionSources {
 
 /**
  * Computes the definition that results from a `POST /containers/create` body, image settings and engine defaults.
- * Unknown defaults are taken from the running container, so that they show no difference.
+ * Unknown defaults are taken from the running container, so that they do not count as differences.
  */
 export function buildPlannedDefinition(
   { name, body }: Pick<ContainerCreateRequest, 'name' | 'body'>,
@@ -79,7 +79,8 @@ export function buildPlannedDefinition(
   const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
   const endpoints = toObject(toObject(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
   const networks = Object.fromEntries([
-    // For networks joined later or by network mode, the body contains only the name.
+    // For networks joined later or by network mode, the body contains only the name, so use the running container's
+    // settings.
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
     ...Object.entries(endpoints),
   ]);
@@ -121,7 +122,7 @@ function mergeImageSettings(sent: Json, image: Json | null, running: Json): Json
   return merged;
 }
 
-/** In a shared network or UTS namespace, a container has the namespace owner's host name. */
+/** Adds the running container's host name if it shares a network or UTS namespace: the name comes from the owner. */
 function addSharedHostname(config: Json, host: Json, running: DriftDefinition): Json {
   const isShared = [host, running.hostConfig].some(
     ({ NetworkMode, UTSMode }) =>

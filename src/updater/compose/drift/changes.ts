@@ -14,8 +14,8 @@ import {
 import { inlineConfigSection, type ServiceSettingPath, type VariableResolver } from './setting-texts.ts';
 
 /**
- * A container's running definition, and its definition once recreated. Without the image, `next` contains only
- * privileges.
+ * A running container's definition, and the definition that it would have after being recreated. If the image is gone,
+ * `next` contains only settings that grant privileges.
  */
 interface ReplacedContainer {
   now: DriftDefinition;
@@ -41,7 +41,9 @@ export type DriftChange = { service: string } & (
   | ({ kind: 'copy' } & EditedFileCopy)
 );
 
-/** A change, and the texts in the files that determine the setting; empty if none do. */
+/**
+ * A change, and the texts in the files that determine the setting. `texts` is empty if no file mentions the setting.
+ */
 export type ChangeWithSettingTexts = readonly [change: DriftChange, texts: readonly string[]];
 
 /** A container's image reference, and the reference in the files, which differs from it. */

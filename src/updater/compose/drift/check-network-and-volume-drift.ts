@@ -5,8 +5,9 @@ import type { Log } from '../../run/log/run-log.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Warns about edited volumes, and rejects edited networks (docs/contract.md 4.7). Compose would disconnect containers
- * even from a network that only a dependency uses. Then it would fail to remove the network if other containers use it.
+ * Warns about edited volumes, and rejects edited networks (docs/contract.md 4.7). Compose would disconnect the
+ * containers from an edited network, even if only a dependency uses it. It would then fail to remove the network if
+ * other containers use it.
  * @throws UpdateError network-edited, even if drift is accepted
  */
 export function checkNetworkAndVolumeDrift(installation: Installation, log: Pick<Log, 'warn'>): void {

@@ -7,16 +7,16 @@ export const removedContainerName = 'container:gone';
 
 /** Sources of the engine's default values for settings that a definition omits. */
 export interface EngineDefaults {
-  /** `HostConfig` of the updater's own container. Most of its values are the engine's defaults. */
+  /** `HostConfig` of the updater's own container, which sets few values. The others are the engine's defaults. */
   ownHostConfig: Json;
-  /** Response of `GET /info`: default drivers, and limits that the kernel supports. Empty if not reported. */
+  /** Response to `GET /info`: the default drivers, and the limits that the kernel supports. Empty if not reported. */
   engineInfo: Json;
   isPodman: boolean;
 }
 
 /**
- * For each limit, the `GET /info` field that reports kernel support; null if none. The engine drops unsupported limits
- * with a warning.
+ * For each limit, the field of `GET /info` that reports whether the kernel supports it; null if there is no such field.
+ * The engine drops unsupported limits with a warning.
  */
 const limitSupportFields: Readonly<Record<string, string | null>> = {
   ...{ Memory: 'MemoryLimit', MemorySwap: 'SwapLimit', MemoryReservation: 'MemoryLimit' },
@@ -67,7 +67,7 @@ export function applyEngineDefaults(
   ];
   filled.SecurityOpt = [...toList(sent.SecurityOpt), ...listEngineLabels(sent, running)];
 
-  // If the owner of a namespace was removed, its service is unknown, so references cannot be compared.
+  // If the owner of a shared namespace was removed, its service is unknown, so the references cannot be compared.
   for (const key of namespaceModeKeys) {
     if (isSharedNamespace(sent[key]) && isGone(running[key])) asItIs(key);
   }

@@ -19,8 +19,8 @@ import {
 /** Advice for the user on how to prevent a loss. */
 type Remedy =
   /**
-   * Set variables in an env file; `line` is the exact line, if known. If `hasDefault`, the cause may be an edited
-   * default instead.
+   * Set variables in an env file. `line` is the exact line to add, if known. If `hasDefault` is true, the cause may be
+   * an edited default instead.
    */
   | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
   | { kind: 'home' }
@@ -53,8 +53,8 @@ interface ChangeOrigin {
 }
 
 /**
- * Classifies the changes (docs/contract.md 4.2, 4.9). If one place causes several changes, the most serious counts:
- * loss, then gained privilege, then edit.
+ * Classifies the changes (docs/contract.md 4.2, 4.9). If one place in the files causes several changes, the most
+ * serious one counts: a loss, then a gained privilege, then an edit.
  */
 export function evaluateDriftChanges(
   changes: readonly ChangeWithSettingTexts[],
@@ -105,7 +105,7 @@ function evaluateChange(
 }
 
 /**
- * Creates the loss of a setting whose variables were set only in a shell.
+ * Creates the finding for a setting that would be lost because its variables were set only in a shell.
  * @param texts - the texts in the files that determine the setting
  */
 const createUnsetVariableLoss = (
@@ -146,7 +146,9 @@ export function evaluateDefinitionDifference(
 /** Sections in which removing or changing an existing item is a loss. */
 const protectedSections = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
 
-/** Whether recreation would remove or empty an environment variable, or change or remove a protected item. */
+/**
+ * Whether recreating the container would remove or empty an environment variable, or change or remove a protected item.
+ */
 function isLossOfSetting({ section, running, planned }: DefinitionDifference): boolean {
   if (running === null) return false;
   if (section === 'environment') return running !== '""' && (planned === null || planned === '""');
@@ -261,8 +263,8 @@ export function formatDriftAdvice(remedies: readonly Remedy[], envFile: string):
 }
 
 /**
- * Classifies a running image that differs from the files. Returns a loss if only a shell set the reference's variable;
- * otherwise null.
+ * Classifies a running image that differs from the files. Returns a loss if only a shell can have set a variable in the
+ * reference; otherwise null.
  */
 export function evaluateImageMismatch(
   service: string,
@@ -285,8 +287,8 @@ export function evaluateImageMismatch(
 }
 
 /**
- * Whether the files specify a newer release. If so, the user may have edited a default. For a floating tag or an older
- * release, `up` would install an unrequested image.
+ * Whether the files specify a newer release than the running image. If so, the user may have edited a default. For a
+ * floating tag or an older release, `up` would install an image that the user did not request.
  */
 function isNewerInFiles(inFiles: string, running: string): boolean {
   const [then, now] = [inFiles, running].map((text) => parsePinTag(parseImageReference(text)?.tag ?? ''));
@@ -295,7 +297,10 @@ function isNewerInFiles(inFiles: string, running: string): boolean {
   );
 }
 
-/** Returns the env file line that specifies the running image, such as `TAG=v1.0.0`. Empty if no value does. */
+/**
+ * Returns the env file line that specifies the running image, such as `TAG=v1.0.0`. Empty if no value of the variable
+ * does.
+ */
 function findVariableLines(
   variable: string,
   running: string,

@@ -71,7 +71,7 @@ export async function fetchDriftInput(
     planned?.body ?? {},
     ...raw,
   ]);
-  // Before API 1.44, compose creates a container with one network, and connects the others afterwards.
+  // Before API version 1.44, compose creates a container with one network, and then connects it to the others.
   const own = Object.keys(model.services[name]?.networks ?? {});
   const moreNetworks =
     planned === undefined || canCreateWithAllNetworks(planned.apiVersion)
@@ -82,7 +82,7 @@ export async function fetchDriftInput(
     if (planned === undefined)
       return { now, next: buildPrivilegeDefinition(model, name, String(now.config.User)) };
     const used = imagesInUse.get(String(each.Image));
-    // For a multi-platform image, the engine returns only its own platform's configuration.
+    // For a multi-platform image, the engine returns only the configuration for its own platform.
     const runs = toContainer(each).platform;
     const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
     return {
@@ -95,8 +95,8 @@ export async function fetchDriftInput(
 }
 
 /**
- * Fetches facts about privileges that the definitions lack. For example, an existing volume keeps its options, whatever
- * the model specifies.
+ * Fetches facts about privileges that the definitions do not contain. For example, an existing volume keeps its options
+ * even if the model specifies different ones.
  * @throws UpdateError engine-unavailable
  */
 export async function fetchPrivilegeContext(
@@ -122,7 +122,7 @@ export async function fetchPrivilegeContext(
   };
 }
 
-/** Resolves symbolic links, even if the path does not exist. Null if a link's target is missing here. */
+/** Resolves the symbolic links in a path, which need not exist. Null if a link's target is not in this container. */
 function realPath(here: string | null): string | null {
   if (here === null) return null;
   let there = here;
@@ -135,8 +135,8 @@ function realPath(here: string | null): string | null {
 }
 
 /**
- * Returns the image references of a service's containers that differ from the files. An ID of the same image counts as
- * equal.
+ * Returns the image references of a service's containers that differ from the reference in the files. An ID of the same
+ * image counts as equal.
  * @throws UpdateError engine-unavailable
  */
 async function findOtherImages(
@@ -155,8 +155,8 @@ async function findOtherImages(
 }
 
 /**
- * Finds configs and secrets whose copy in the container is missing or differs. Entries removed from the files are not
- * found, because containers do not record copies.
+ * Finds configs and secrets whose copy in the container is missing or differs. Those that were removed from the files
+ * are not found, because a container does not record which of its files are copies.
  */
 async function findEditedCopies(
   engine: Engine,
@@ -184,8 +184,8 @@ async function findEditedCopies(
 }
 
 /**
- * Replaces the IDs of containers whose namespaces or volumes are used. Names: `service:db`, `container:other` if
- * outside the project, `container:gone` if removed.
+ * Replaces the IDs of containers whose namespaces or volumes are used with names: `service:db`, `container:other` for
+ * one outside the project, and `container:gone` for a removed one.
  * @throws UpdateError engine-unavailable
  */
 async function nameSharedContainers(
@@ -240,8 +240,8 @@ export async function readServiceSettingTexts(
     places.map(async ({ service, place: location }) => {
       if (location === null) return [];
       const { section, item } = location;
-      // Compose cannot print some keys, such as `ulimits`, unresolved. Use the lines that contain the item, or else all
-      // lines.
+      // Compose cannot print some keys, such as `ulimits`, with unresolved variables. Use the lines that contain the
+      // item, or all lines if none contains it.
       if (written === null) {
         const about = lines.filter(
           (line) => section !== inlineConfigSection && line.includes(item || section),
@@ -257,8 +257,8 @@ export async function readServiceSettingTexts(
 }
 
 /**
- * Returns the text that an env file assigns to a variable; empty if none. A bare name passes on the shell's value, and
- * becomes `${TAG}`, for example.
+ * Returns the text that an env file assigns to a variable; empty if the file does not assign it. A line with only the
+ * name passes on the shell's value, so its text is a reference such as `${TAG}`.
  */
 function findAssignedText(file: TextFile, key: string): string[] {
   const { assignments, byKey } = getParsedEnvFile(file);

@@ -16,8 +16,8 @@ export interface DriftDefinition extends ContainerDefinition {
 }
 
 /**
- * Values of a section, keyed by item; `''` if the section has one value. Empty values, such as false, 0 or `[]`, count
- * as missing. Equivalent notations have the same value.
+ * Values of a section of the compose file, keyed by item. The key is `''` if the section has only one value. Empty
+ * values, such as false, 0 or `[]`, count as missing. Equivalent notations have the same value.
  */
 type Items = Readonly<Record<string, unknown>>;
 type Sections = Readonly<Record<string, (definition: DriftDefinition) => Items>>;
@@ -182,7 +182,7 @@ const sections: Sections = {
 
 const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
 
-/** Groups `host:ip` (older syntax) and `host=ip` entries by host. A host may have several addresses. */
+/** Groups entries in the older syntax `host:ip` and the newer `host=ip` by host. A host may have several addresses. */
 function hosts(entries: readonly string[]): Items {
   const byName = Map.groupBy(entries, (entry) => entry.split(/[:=]/)[0] ?? '');
   return byKey([...byName], ([name, same]) => [
@@ -271,7 +271,8 @@ export function definitionMountsOf(
 
 const toDefinitionMount = (type: string, source: string, readOnly: boolean): DefinitionMount => ({
   type,
-  // Ignore a mounted image's source. Images contain no data, and compose before 5.5 sends IDs.
+  // Ignore a mounted image's source. Images contain no data, and compose before 5.5 sends the image's ID instead of its
+  // name.
   source:
     type === 'image' || (type === 'volume' && anonymousVolumePattern.test(source))
       ? ''

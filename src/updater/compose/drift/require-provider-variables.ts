@@ -25,7 +25,7 @@ export function requireProviderVariables(
     const providers = needed.filter((name) => model.services[name]?.provider !== undefined);
     const hasPrefix = providers.some((name) => item.startsWith(`${name.toUpperCase()}_`));
     const isProvided = hasPrefix && next === null;
-    // A provider can set any variable, even without its prefix or if the files set it.
+    // A provider can set any variable, even one without the provider's prefix or one that the files set.
     const mayBe = !accepted && (hasPrefix || (next === null && texts.length === 0));
     if (running === null || providers.length === 0 || !(isProvided || mayBe)) return [];
     const by = `${change.service}: provider ${joinWithAnd(providers)} ${isProvided ? 'sets' : 'may set'}`;

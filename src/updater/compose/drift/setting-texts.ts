@@ -47,7 +47,10 @@ export function findServiceSettingTexts(
 const getServiceSection = (written: unknown, service: string): Json =>
   toObject(toObject(toObject(written).services)[service]);
 
-/** Returns the texts of the volume at the target. If variables make the volume unclear, returns all volumes' texts. */
+/**
+ * Returns the texts of the volume mounted at the target. If variables hide which volume that is, returns the texts of
+ * all volumes.
+ */
 function listVolumeTexts(whole: Json, own: Json, target: string): string[] {
   const volumes = toObject(whole.volumes);
   const mounts = toList(own.volumes)
@@ -83,7 +86,7 @@ export const envFilePathsOf = (written: unknown, service: string): string[] =>
 type BareKeyFormatter = (key: string) => string;
 
 /**
- * Returns the texts of an item; those of the whole section if the item is missing.
+ * Returns the texts of an item, or those of the whole section if it does not contain the item.
  * @param bare - returns the text for a key without a value
  */
 function textsOfItem(section: unknown, item: string, bare: BareKeyFormatter): string[] {
@@ -92,8 +95,8 @@ function textsOfItem(section: unknown, item: string, bare: BareKeyFormatter): st
 }
 
 /**
- * Finds an item in a map, or in a list of `KEY=value`, `host:ip` or maps. In a list of maps, the item is a value, and
- * its whole map is returned.
+ * Finds an item in a map, or in a list of `KEY=value` entries, `host:ip` entries or maps. In a list of maps, the item
+ * is one of a map's values, and the whole map is returned.
  */
 function findItem(section: unknown, item: string, bare: BareKeyFormatter): unknown {
   if (!Array.isArray(section)) {
@@ -109,7 +112,7 @@ function findItem(section: unknown, item: string, bare: BareKeyFormatter): unkno
   return found.length > 0 ? found : undefined;
 }
 
-/** Compose passes through a variable without a value from the files or the shell. */
+/** Formats a variable without a value as a reference, because compose takes its value from the files or the shell. */
 const formatPassedThrough = (key: string): string => `\${${key}}`;
 
 function listTexts(value: unknown): string[] {
@@ -121,8 +124,8 @@ function listTexts(value: unknown): string[] {
 export type VariableResolver = (name: string) => string | null;
 
 /**
- * Resolves a text as compose does; null if compose would reject the text. Lists the variables that no file sets,
- * including optional ones.
+ * Resolves a text as compose does, and lists its variables that no file sets, including optional ones. The resolved
+ * text is null if compose would reject the text.
  */
 export function resolveSettingText(
   text: string,
@@ -135,7 +138,7 @@ export function resolveSettingText(
     if (value === null) unset.add(name);
     return value === null ? null : plain(value);
   };
-  // Make required variables optional: an unset one would end the interpolation before the next variables.
+  // Make required variables optional. An unset required variable would stop the interpolation before the next ones.
   const template = plain(text.replace(/(\$\{\w+:?)\?/g, '$1-'));
   try {
     return { resolved: interpolate(template, lookup, '').text, unset: [...unset] };

@@ -16,7 +16,9 @@ import type { ReplacementContext } from '../replace/replacement.ts';
 import { completeRestorePointHashes } from '../rollback/restore-data.ts';
 import { removeOldImages } from './remove-old-images.ts';
 
-/** Completes the restore point, cleans up, and logs the manual steps and the outcome. */
+/**
+ * Completes the restore point, removes what is no longer needed, and logs the remaining manual steps and the outcome.
+ */
 export async function finishUpdatedRun(
   replacement: ReplacementContext,
   freeing: Promise<UnusedOldImages | null>,
@@ -76,7 +78,9 @@ export async function finishUpdatedRun(
   return logUpdatedOutcome(replacement, { from, to, images }, { reached, next: `; ${next}` });
 }
 
-/** Waits for the restore point's hashes: without them, a rollback cannot use the restore point. */
+/**
+ * Waits until the restore point's hashes are computed, because a rollback cannot use the restore point without them.
+ */
 async function completeHashes(work: ReplacementContext, record: RestorePointRecord | null): Promise<void> {
   try {
     const hashed: Promise<unknown> = record
@@ -105,7 +109,10 @@ export interface UnusedOldImages {
   size: number;
 }
 
-/** Returns the old images of updated services that no container uses, the app's first; null if none. */
+/**
+ * Returns the old images of updated services that no container uses, the app's image first. Null if there are no such
+ * images.
+ */
 export async function findUnusedOldImages(engine: Engine, rollout: Rollout): Promise<UnusedOldImages | null> {
   const records = rollout.moved.flatMap(({ name }) => serviceContainerRecordsOf(rollout, name));
   const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));

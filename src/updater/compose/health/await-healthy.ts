@@ -19,8 +19,8 @@ import { PodmanHealthCheckRunner } from './podman-health-check-runner.ts';
 const logLines = 50;
 
 /**
- * Waits until the containers are healthy. Without a health check, a container needs 5 s without a restart, or 15 s if
- * its service is `app`.
+ * Waits until the containers are healthy. A container without a health check counts as healthy after 5 s without a
+ * restart, or after 15 s if its service is `app`.
  * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
 export async function awaitHealthyContainers(

@@ -3,14 +3,14 @@ import { formatHealthCheckOutput } from '../../../engine/objects/health-check.ts
 import { formatCount, formatSeconds } from '../../run/log/format-values.ts';
 
 /**
- * Time in ms without a restart that counts as healthy, if there is no health check. The app gets longer, because it may
- * fail later.
+ * Time in ms without a restart after which a container without a health check counts as healthy. The app gets more
+ * time, because it may fail later.
  */
 const steadyMs = 5_000;
 const appSteadyMs = 15_000;
-/** Extra time in ms for the engine to report a check that took its maximum time. */
+/** Additional time in ms for the engine to report a health check that took its maximum time. */
 const checkGraceMs = 10_000;
-/** Maximum wait in ms for an image's health check, which could block updates for days. */
+/** Maximum time in ms to wait for an image's health check, which could otherwise block updates for days. */
 const longestCheckMs = 3_600_000;
 /** Number of restarts after which a container that is down counts as crashing. */
 const maxRestarts = 5;
@@ -30,7 +30,7 @@ export interface HealthRules {
   /** Service that must run longer than other services to count as healthy. */
   app: string;
   timeoutMs: number;
-  /** Time in ms for which containers may be missing: another command may create them. */
+  /** Time in ms for which containers may be missing, because another command may be about to create them. */
   missingToleranceMs: number;
   /** Starts that were observed before the watch began. */
   starts?: ContainerStartTimes;
@@ -38,11 +38,14 @@ export interface HealthRules {
   failedBefore?: (container: Container) => boolean;
 }
 
-/** Log text: `healthy after 1.9 s`, `up for 15 s without a restart`, or `healthy` if the start was not observed. */
+/**
+ * How a service became healthy, for the log: `healthy after 1.9 s`, `up for 15 s without a restart`, or `healthy` if
+ * its start was not observed.
+ */
 export interface HealthReport {
   service: string;
   summary: string;
-  /** Why the health check is inconclusive; null if it passed or does not exist. */
+  /** Why the health check is inconclusive; null if it passed, or if the service has no health check. */
   doubt: string | null;
 }
 
@@ -50,7 +53,7 @@ type HealthVerdict =
   | { kind: 'well'; reports: HealthReport[] }
   /** `dueMs` is the time in ms after which the result may change without an event. */
   | { kind: 'waiting'; sentence: string; dueMs: number }
-  /** A container exited permanently or was removed, or time ran out. The logs of `worst` show why. */
+  /** A container exited permanently or was removed, or the timeout expired. The logs of `worst` show why. */
   | { kind: 'unwell'; sentence: string; worst: readonly Container[] };
 
 /** Evaluates the health of containers from repeated inspections. */
@@ -61,7 +64,9 @@ export class HealthEvaluator {
   #isFirstLook = true;
   readonly #steady = new Map<string, { startedAt: string; since: number }>();
   readonly #wellAt = new Map<string, { afterMs: number | null; healthy: boolean }>();
-  /** Last exit codes, keyed by container id. While a container runs between two crashes, the engine reports none. */
+  /**
+   * Last exit codes, keyed by container id. The engine reports no exit code while a container runs between two crashes.
+   */
   readonly #lastCode = new Map<string, number>();
   #completeAt: number;
 
@@ -138,7 +143,7 @@ export class HealthEvaluator {
   }
 
   /**
-   * Returns the deadline for becoming healthy. While the health is `starting`, the deadline is extended
+   * Returns the time by which a container must be healthy. While its health is `starting`, this deadline is extended
    * (docs/contract.md 2.13).
    */
   #limitOf(container: Container): number {
@@ -152,7 +157,7 @@ export class HealthEvaluator {
     return this.#showsNothing(container) === null ? base : Math.max(base, seen + appSteadyMs);
   }
 
-  /** Returns why the health check is inconclusive; null if it passed, failed or does not exist. */
+  /** Returns why the health check is inconclusive; null if it passed or failed, or if there is no check. */
   #doubt(container: Container, now: number): string | null {
     const { health, healthCheck, restartCount } = container;
     const isOverdue = restartCount < maxRestarts && now > this.#limitOf(container);
@@ -247,7 +252,10 @@ const isCrashing = (container: Container): boolean =>
  * machine's clock can be set.
  */
 export class ContainerStartTimes {
-  /** Observation times, keyed by the result of `startOf`; null if running at the first inspection. */
+  /**
+   * Times at which starts were observed, keyed by the result of `startOf`. Null if the container was already running at
+   * the first inspection.
+   */
   readonly #starts = new Map<string, number | null>();
 
   /**

@@ -3,10 +3,12 @@ import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-erro
 import type { Container } from '../../../engine/objects/container.ts';
 import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 
-/** Time in ms after a container's start in which systemd, if any, runs the first check. */
+/** Time in ms after a container's start within which systemd, if the host has it, runs the first check. */
 const firstMs = 10_000;
 
-/** Newest health check of a container. `since`: when the check was first observed, from `performance.now()`. */
+/**
+ * Newest health check of a container. `since` is the time, from `performance.now()`, when the check was first observed.
+ */
 interface ObservedCheck {
   check: string;
   since: number;
@@ -45,7 +47,10 @@ export class PodmanHealthCheckRunner {
     this.#seen.set(id, { check, since: performance.now(), isOurs: true });
   }
 
-  /** Returns null if the container is not running. `check`: end of the newest check; empty if none. */
+  /**
+   * Returns null if the container is not running. `check` is the end time of the newest check; it is empty before the
+   * first check.
+   */
   async #look(id: string): Promise<{ check: string; intervalMs: number } | null> {
     const [raw] = await this.#engine.inspectRaw([id]);
     const state = toObject(raw?.State);

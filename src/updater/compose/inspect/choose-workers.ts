@@ -11,7 +11,7 @@ import type { ProjectLocation } from './find-project/labeled-project.ts';
 const workerRole = 'worker';
 
 /**
- * Adds to the options: the settings file in the compose directory, and the project's workers.
+ * Adds the settings from the settings file in the compose directory, and the project's workers, to the options.
  * @throws UpdateError settings-invalid, engine-unavailable
  */
 export async function addProjectOptions(
@@ -45,7 +45,10 @@ export async function addLabeledWorkers(context: RunContext, project: string): P
   return { ...context, options: { ...options, workers: workersOr(own.map(serviceOf), options) } };
 }
 
-/** Returns the workers labeled in compose's model. For workers missing in the model, the containers' labels count. */
+/**
+ * Returns the workers labeled in compose's model. For a worker that is not in the model, the labels of its containers
+ * are used.
+ */
 export function workersOf({ services }: ComposeModel, options: UpdateOptions): readonly string[] {
   if (options.servicesNamed) return options.workers;
   const roleLabel = roleLabelOf(options.product);

@@ -42,7 +42,7 @@ export async function createMissingAppError(
 }
 
 /**
- * Returns a running project's services that can be updated together. Empty if the app only needs starting. Changes
+ * Returns a running project's services that can be updated together. Empty if the app only has to be started. Changes
  * nothing outside this container.
  */
 async function choicesIn(

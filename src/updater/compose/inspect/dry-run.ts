@@ -16,8 +16,8 @@ import {
 import type { ContainerCreateRequest, DryRunResult, InstalledService } from './installation.ts';
 
 /**
- * Determines what `up` would do if the images stayed as they are. A missing image is replaced with a local one, because
- * compose must inspect it. Without any local image, a service is skipped.
+ * Determines what `up` would do with these services if their images stayed the same. A missing image is replaced with a
+ * local one, because compose must be able to inspect it. A service is skipped if there is no local image.
  * @throws UpdateError compose-invalid
  */
 export async function dryRunComposeUp(
@@ -48,13 +48,13 @@ export async function dryRunComposeUp(
 /** Service whose recreation the dry run records. */
 interface DryRunService {
   name: string;
-  /** Local image, as ID or reference, that the dry run uses instead of the files' image. */
+  /** ID or reference of the local image that the dry run uses instead of the image in the files. */
   image: string;
   /** Number of the service's containers. */
   scale: number;
 }
 
-/** Since 2.32, compose asks before it recreates a volume. Its closed stdin counts as no. */
+/** Question that compose 2.32 and later ask before recreating a volume. Because stdin is closed, the answer is "no". */
 const editedVolume = /Volume "([^"]+)" exists but doesn't match configuration/g;
 
 const deadlineMs = 60_000;
@@ -62,9 +62,9 @@ const deadlineMs = 60_000;
 const longestHoldMs = 150;
 
 /**
- * Records what `up` would do with each service. Compose's socket forwards no writes, so the engine does not change. One
- * call for all services takes half the time of separate calls. If the call did not request a service's container, the
- * service gets its own call. One cause is a dependency on another service.
+ * Records what `up` would do with each service. Compose uses a socket that forwards no writes, so nothing on the engine
+ * changes. One call for all services takes half the time of separate calls. If the call did not request a service's
+ * container, the service gets its own call. This happens, for example, if the service waits for another service.
  * @throws UpdateError compose-invalid if compose does not request the container of a service; engine-unavailable
  */
 export async function recordUpRequests(
@@ -93,8 +93,8 @@ export async function recordUpRequests(
 }
 
 /**
- * Whether one call can create all services' containers. Compose's setting for the separator in names applies to a whole
- * call.
+ * Whether one call can create all services' containers. Their names must have the same separator, because compose's
+ * setting for it applies to a whole call.
  */
 const areNamedAlike = (
   { oldNames = [], asksForNames = false }: ComposeProject,
@@ -137,8 +137,8 @@ async function recordCall(
 }
 
 /**
- * Delays responses until all services' create requests have arrived, at most by `longestHoldMs`. After an early
- * failure, compose would cancel the other services.
+ * Delays responses until the create requests of all services have arrived, but at most by `longestHoldMs`. Without the
+ * delay, compose would cancel the other services after the first failed request.
  */
 function createArrivalListener(expected: number): EngineWriteListener {
   const came = new Set<string | undefined>();

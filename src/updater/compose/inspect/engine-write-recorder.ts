@@ -16,7 +16,7 @@ export interface RecordedEngineWrite {
   method: string;
   /** Path without the API version and the query. */
   path: string;
-  /** Name in the query, such as the container's or the image's; empty if none. */
+  /** Name in the query, such as the name of a container or image; empty if the query contains no name. */
   name: string;
   /** API version in the path, such as `1.45`; empty if there is none. */
   apiVersion: string;
@@ -32,7 +32,7 @@ export interface EngineWriteRecorder {
   close(): Promise<void>;
 }
 
-/** Called after a write was recorded. The response waits for the promise, which must never reject. */
+/** Called after a write was recorded. The response is sent once the promise resolves; the promise must never reject. */
 export type EngineWriteListener = (write: RecordedEngineWrite) => Promise<void>;
 
 /** Maximum size of a request body in bytes, larger than any container definition. */
@@ -127,7 +127,10 @@ function recordRequest(
   });
 }
 
-/** Writes that only seem to succeed. Otherwise, compose would stop before requesting the container. */
+/**
+ * Writes that get a successful response without being executed. Otherwise, compose would stop before it requests the
+ * container.
+ */
 const simulatedWrites: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/containers\/[^/]+\/stop$/, 204],
   ['DELETE', /^\/containers\/[^/]+$/, 204],

@@ -190,7 +190,7 @@ async function inspectProject(
     prefix: findVersionPrefix(pinnedApp.pin, app.containers, product),
   };
   onRead(read);
-  // Since compose 5, only the dry run's requests contain the values of env files, so mask them now.
+  // Since compose 5, only the dry run's requests contain the values of env files, so the values are masked here.
   const response = await asking;
   log.addMaskRules(() => createEngineRequestMaskRules(response.requests.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
@@ -207,7 +207,10 @@ async function inspectProject(
 
 const nameOf = ({ name }: InstalledService): string => name;
 
-/** Returns the default compose files of the next `docker compose up`. Empty if unchanged since the last `up`. */
+/**
+ * Returns the compose files that the next `docker compose up` uses by default. Empty if the last `up` used the same
+ * files.
+ */
 async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles): Promise<TextFile[]> {
   if (!hasDefaultComposeFiles(project)) return [];
   const paths = await findDefaultComposeFiles(project.directory, envFiles);
@@ -215,7 +218,10 @@ async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles
   return Promise.all(paths.map(readTextFile)).catch(() => []);
 }
 
-/** Generated: the marker is in `compose.yaml`, or in `compose.cluster.yaml` as the only compose file. */
+/**
+ * An installation is generated if the marker is in `compose.yaml`, or in `compose.cluster.yaml` if that is the only
+ * compose file.
+ */
 function kindOf(
   { directory }: ComposeProject,
   { composeFiles }: ProjectFiles,

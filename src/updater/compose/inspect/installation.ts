@@ -11,7 +11,9 @@ import type { Json } from '../../../engine/objects/json.ts';
 /** A service whose containers the update replaces. */
 export interface InstalledService {
   name: string;
-  /** All containers by number, including stopped ones, without compose's leftovers. Only a migration may have none. */
+  /**
+   * All containers, sorted by number, including stopped ones but not compose's leftovers. Empty only for migrations.
+   */
   containers: readonly Container[];
   /** Number of this service's containers that should be running. */
   running: number;
@@ -67,7 +69,10 @@ export interface ContainerCreateRequest {
 
 /** Requests that `docker compose up` would send, their effects, and the images in use. */
 export interface DryRunResult {
-  /** Requests, keyed by service. None if the service has no container, or no replaced service has a local image. */
+  /**
+   * Requests, keyed by service. A service has no request if it has no container, or if no replaced service has a local
+   * image.
+   */
   requests: Map<string, ContainerCreateRequest>;
   /**
    * Networks that compose would disconnect from the project's containers and remove, because their definition was
@@ -85,7 +90,7 @@ export interface Installation extends InspectedProject, DryRunResult {
   otherProjects: readonly ComposeProject[];
   /** Running containers outside the project, except the updater. */
   outsideContainers: readonly Container[];
-  /** Default compose files of the next `docker compose up`; empty if the update uses them too. */
+  /** Compose files that the next `docker compose up` uses by default; empty if the update uses the same files. */
   nextFiles: readonly TextFile[];
 }
 
@@ -97,7 +102,7 @@ export const replacedServicesOf = (installation: Installation): InstalledService
   ...installation.followers,
 ];
 
-/** Returns the paths of compose and env files. They are not data, because every rollback restores them. */
+/** Returns the paths of compose and env files. They do not count as data, because every rollback restores them. */
 export const composeAndEnvPathsOf = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...envFiles,

@@ -23,7 +23,7 @@ export function logInstallation(installation: Installation, log: Log): void {
   const file = basename(files.composeFiles[0]?.path ?? '');
   const pinnedBy = joinWithAnd([...new Set(moved.map(({ pin }) => pin.location.description))]);
   const from = formatRunningVersion(installation);
-  // The running version is not a secret, even if a masked variable contains it.
+  // The running version is not a secret, and must remain visible even if a masked variable contains it.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
   const { tag } = app.pin;
@@ -68,7 +68,7 @@ function describeReplicas(
   log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
 }
 
-/** Returns the running version, such as `v1.4.2`. If the version is unknown or only partial, returns the tag. */
+/** Returns the running version, such as `v1.4.2`. Returns the tag if the version is unknown or partial. */
 export const formatRunningVersion = ({ runningVersion, prefix, app }: InspectedProject): string => {
   const reference = parseImageReference(app.containers[0]?.imageReference ?? '');
   const tag = parsePinTag(reference?.tag ?? 'latest');

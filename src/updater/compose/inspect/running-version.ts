@@ -27,15 +27,15 @@ export const hasContradictingVersionLabel = (container: Container): boolean =>
   hasInheritedVersionLabel(tagOf(container), container.labels);
 
 /**
- * Returns the newest running version, the minimum for an update. Otherwise, returns the newest partial tag, such as
- * `2025.10`; null if none.
+ * Returns the newest running version, the minimum for an update. If no image specifies its version, returns the newest
+ * partial tag, such as `2025.10`; null if there is no such tag.
  */
 export function newestRunningVersionOf(containers: readonly Container[]): string | null {
   const parts = containers.map(tagOf).flatMap((tag) => (tag.kind === 'part' ? [tag.version] : []));
   return listRunningVersions(containers).at(-1) ?? parts.sort(compareVersions).at(-1) ?? null;
 }
 
-/** Returns the version prefix in the product's tags, or otherwise in its version label; null if none. */
+/** Returns the version prefix in the product's tags, or otherwise in its version label. Null if neither has one. */
 export function findVersionPrefix(
   pin: Pin,
   containers: readonly Container[],

@@ -35,7 +35,7 @@ const freshMs = 500;
  */
 interface UpdatePreparation {
   plan: ProjectUpdatePlan;
-  /** Compose's model of the new files, requested early; null if the files depend on pulled images. */
+  /** Compose's model of the new files, requested before the pull; null if the files depend on the pulled images. */
   earlyModel: Promise<ComposeModel | null>;
   /** Check of the host. The check must succeed before a container is stopped. */
   checked: Promise<void>;
@@ -121,7 +121,7 @@ export class ComposeStepContext {
     return found;
   }
 
-  /** Unchanged containers in `previous` are inspected again only if their service is updated or saved. */
+  /** Unchanged containers in `previous` are inspected again only if this run updates or saves their service. */
   #list(previous: readonly Container[]): Promise<ProjectContainers> {
     const { changeover: rollout, point, project } = this.journal.data;
     const moved = rollout?.moved.map(({ name }) => name) ?? [];
@@ -227,7 +227,8 @@ export class ComposeStepContext {
   }
 
   /**
-   * Returns the stops in progress. The container list lacks them: the engine reports a stopping container as running.
+   * Returns the stops in progress. The container list does not show them, because the engine reports a stopping
+   * container as running.
    */
   pendingStops(): KnownStopRequests {
     return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };

@@ -42,10 +42,10 @@ async function chooseRollbackBeforeReplacing(
   const failure = isThere && !options.noRollback ? toUncancelledError(error) : null;
   if (failure instanceof UpdateError && (await isNewVersionOnSavedData(lasting)))
     return beginDataRollback(lasting, { error: failure, record: null });
-  // A signal cancelled the run while the engine is shutting down. The engine will restart this container, so the run
-  // counts as interrupted.
+  // A signal cancelled the run, and the engine does not respond because it is shutting down. The engine will restart
+  // this container, so the run counts as interrupted.
   if (error instanceof CancelledError && !isThere) throw new InterruptedError();
-  // If the engine does not respond, record no outcome: the restarted container begins the update again.
+  // If the engine does not respond, record no outcome, so that this container begins the update again once restarted.
   if (isThere) {
     const facts = { ...work.facts(), product: options.product };
     await recordRollbackStart(lasting, createFailedOutcome(error, facts, log, cancellation.signalNumber));
@@ -97,7 +97,7 @@ async function chooseRollbackAfterReplacing(
       : failure;
 }
 
-/** Begins a rollback of version, files and data, because a new container started before the failure. */
+/** Begins a rollback of version, files and data, because a new container had started before the failure. */
 async function beginDataRollback(
   context: JournaledContext,
   { error, record }: { error: UpdateError; record: RestorePointRecord | null },
@@ -134,13 +134,15 @@ export const createRolledBackWithDataError = (
     fields: { rolledBack: { version, at } },
   });
 
-/** A data service failed to start after the save. The rollback tries again, so the error is `save-failed` for now. */
+/**
+ * A data service failed to start after the save. The rollback starts it again, so the error is `save-failed` for now.
+ */
 const toSaveFailedError = (error: unknown): unknown =>
   error instanceof UpdateError && error.code === 'containers-not-restored'
     ? error.withCode('save-failed')
     : error;
 
-/** Makes a cancellation cause a rollback, because another version was started after the save. */
+/** Turns a cancellation into an error that causes a rollback, because another version was started after the save. */
 const toUncancelledError = (error: unknown): unknown =>
   error instanceof CancelledError
     ? new UpdateError('containers-changed', 'the update was cancelled after another version was started')

@@ -59,7 +59,7 @@ const executors: Executors = {
       await preparation.backgroundPull.cancel();
       throw error;
     });
-    // If nothing changes, no container is stopped, so the host check is not awaited.
+    // If there is nothing to update, no container is stopped, so the host check is not awaited.
     if (hasNothingToUpdate(preparation.prepared)) return;
     await preparation.checked;
     context.notifier.announceRun(
@@ -142,7 +142,7 @@ const executors: Executors = {
   'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.previousTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
-    // If the run is interrupted after this line, `saved` makes the next run restore the data again.
+    // If the run is interrupted after this line, the state `saved` makes the next run restore the data again.
     await writeRestorePointState(journal, { state: 'saved' }).catch(rethrowJournalWriteError);
     work.restoreAgain([]);
     work.newVersionStarts += 1;
@@ -160,7 +160,7 @@ const executors: Executors = {
   },
   'start-data-services': (_, work) => restartDataServices(work.lasting),
   // The engine reports a container as running until it exits. A second stop request returns once the first stop is
-  // complete.
+  // complete, so it is used to wait.
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
     const outcome = findStoppingContainers(work.changeover(), now, work.pendingStops());

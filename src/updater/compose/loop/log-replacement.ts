@@ -1,7 +1,7 @@
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { ReplacementContext } from '../replace/replacement.ts';
 
-/** Logs the services to be replaced. After a kill during verification, logs only the `verify` phase. */
+/** Logs the services to be replaced. If the run was killed during verification, logs only the `verify` phase. */
 export function logReplacement({ log, journal, changeover: { moved } }: ReplacementContext): void {
   if (journal.data.state.at === 'verifying') {
     log.enterPhase('verify');

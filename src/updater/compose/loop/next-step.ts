@@ -40,8 +40,8 @@ type RollbackStep =
   /** Restores the containers again, because another process removed old containers during the rollback. */
   | { kind: 'restore-removed'; names: readonly string[]; failure: unknown }
   /**
-   * Leaves the new version running if another process started it before any replacement. The old version must not use
-   * data that the new version may have changed.
+   * Leaves the new version running if another process started it before this run replaced any container. The old
+   * version must not use data that the new version may have changed.
    */
   | { kind: 'leave-new-version' }
   | { kind: 'end-restore-point' };
@@ -63,7 +63,7 @@ export interface UnjournaledRunState {
   successors: ReadonlyMap<string, string>;
   /** Old ids of containers that were recreated since the last `restore-again` or `restore-removed` step. */
   rebuilt: ReadonlySet<string>;
-  /** Errors of failed restore steps, keyed by service; null for errors of several services. */
+  /** Errors of failed restore steps, keyed by service. The key is null if an error concerns several services. */
   failures: ReadonlyMap<string | null, unknown>;
 }
 
@@ -162,7 +162,7 @@ function nextContainer({ data, now, known }: ComposeRunView): NextStep<ComposeSt
   );
   for (const step of listRestoreSteps(rollout, { containers, blueprints: snapshots }, { rebuilt, started })) {
     const service = 'service' in step ? step.service : null;
-    // If a service failed, restore the others, but skip steps that concern several services.
+    // If a service cannot be restored, restore the others, but skip steps that concern several services.
     if (service === null && failures.size > 0) break;
     if (!failures.has(null) && !failures.has(service) && !known.done.has(stepNameOf(step))) return step;
   }

@@ -15,7 +15,7 @@ import type { JournaledContext } from '../replace/replacement.ts';
 import { prepareRollback } from '../save/prepare-rollback.ts';
 import type { DataSaveResult } from '../save/save-data.ts';
 
-/** Writes the files, sets image tags that the pull left unset, and records data for a rollback. */
+/** Writes the files, sets the image tags that the pull has not set, and records everything that a rollback needs. */
 export async function runWritePhase(
   context: JournaledContext,
   plan: PreparedPlan,
@@ -48,7 +48,7 @@ function hashComposeFiles(files: ProjectFiles): Promise<RestorePointRecordData['
   );
 }
 
-/** Writes all files or none. The journal lists all files before the first one changes. */
+/** Writes all files or none. The journal lists all files before the first file is changed. */
 async function writeFiles(
   { log, cancellation, journal }: JournaledContext,
   { installation, changes }: PreparedPlan,
@@ -65,7 +65,7 @@ async function writeFiles(
   const records = await replaceFiles(changes, {
     runId: run,
     backupDirectory: changes.length > 0 ? join(backups, run) : null,
-    // Check even files that are not written, because any may have been edited during the pull.
+    // Check even files that are not written, because any file may have been edited during the pull.
     planned: listProjectFiles(installation.files),
     warn: (sentence) => log.warn(sentence),
     prepared: (files) => journal.write({ state: { at: 'writing' }, files }),

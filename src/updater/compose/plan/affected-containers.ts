@@ -7,7 +7,9 @@ import { type Installation, replacedServicesOf } from '../inspect/installation.t
 import { listFilesToWrite } from './files/list-files-to-write.ts';
 import type { ProjectUpdatePlan } from './prepared-plan.ts';
 
-/** Warns about running containers that are not updated but share namespaces, data or edited files. */
+/**
+ * Warns about running containers that are not updated, but share a namespace, data or an edited file with updated ones.
+ */
 export function findAffectedContainerWarnings(plan: ProjectUpdatePlan): string[] {
   const { installation } = plan;
   const { files, outsideContainers: outside } = installation;
@@ -38,7 +40,7 @@ export function findAffectedContainerWarnings(plan: ProjectUpdatePlan): string[]
   return [...ofContainers, ...findOtherFilesWarnings(plan)];
 }
 
-/** Warns if the next `docker compose up` uses other files, such as a new override file. */
+/** Warns if the next `docker compose up` uses other files than the update, such as a new override file. */
 function findOtherFilesWarnings({ installation, updates }: ProjectUpdatePlan): string[] {
   const { files, nextFiles } = installation;
   if (nextFiles.length === 0) return [];
@@ -58,8 +60,8 @@ function findOtherFilesWarnings({ installation, updates }: ProjectUpdatePlan): s
 }
 
 /**
- * Finds addresses of updated containers that a reverse proxy may cache. A reverse proxy is not updated, publishes a web
- * port, and shares a network.
+ * Finds addresses of updated containers that a reverse proxy may cache. A container counts as a reverse proxy if it is
+ * not updated, publishes a web port, and shares a network with an updated container.
  */
 export function findProxiedContainers(installation: Installation) {
   const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);

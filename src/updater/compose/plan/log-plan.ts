@@ -41,8 +41,8 @@ export function logPlan(plan: ProjectUpdatePlan, log: Log): void {
 }
 
 /**
- * Reminds the user that a new major or minor version may need a new compose file. Logged only if services were
- * specified, usually for a third-party product.
+ * Reminds the user that a new major or minor version may need a new compose file. Logged only if the user specified
+ * services, because the product is then usually a third-party product.
  */
 export function logComposeFileReminder(
   { installation, from, to }: Pick<ProjectUpdatePlan, 'installation' | 'from' | 'to'>,
@@ -57,7 +57,7 @@ export function logComposeFileReminder(
   );
 }
 
-/** A floating default tag stays: the variable is set in the env file instead (docs/contract.md 3.4). */
+/** A floating default tag is not changed. Instead, the variable is set in the env file (docs/contract.md 3.4). */
 function describeBump({ pin, tag }: ServiceUpdate, envFile: string): string {
   const { kind, variable, description } = pin.location;
   return kind === 'default' && !isNumberedTag(pin.tag)

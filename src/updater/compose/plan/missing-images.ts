@@ -4,8 +4,8 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Warns about running containers whose image is no longer local: the containers cannot be recreated. In the containerd
- * store, for example, rebuilding a tag loses its previous image.
+ * Warns about running containers whose image is no longer on this machine, because they cannot be recreated. In the
+ * containerd store, for example, the previous image is lost when a tag is rebuilt.
  */
 export function findMissingImageWarnings(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
@@ -19,7 +19,7 @@ export function findMissingImageWarnings(installation: Installation): string[] {
 
 /**
  * Returns commands that, run before the update, make a rollback possible. In the containerd store, an image's ID is its
- * registry digest, so images can be pulled by ID.
+ * registry digest, so the image can be pulled again by its ID.
  */
 function formatRemedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};

@@ -26,8 +26,8 @@ export function findMissingDependencies(installation: Installation, { services }
 }
 
 /**
- * Describes how a new service of the release is started. `isSeparate`: another publisher's image, and no mounts in
- * common with other services.
+ * Describes how a new service of the release is started. `isSeparate` is true if the service has another publisher's
+ * image and no mounts in common with other services.
  */
 export function describeNewService(
   name: string,
@@ -46,9 +46,9 @@ export function describeNewService(
 }
 
 /**
- * Rejects an update if a dependency has no container, because the user decides when to start the dependency. Ignored:
- * generated installations, and services that run to completion, whose containers may be gone. Also ignored: projects
- * without any dependency's container, which were started with `up --no-deps`.
+ * Rejects an update if a dependency has no container, because the user decides when to start the dependency. Generated
+ * installations are ignored. So are services that run to completion, because their containers may be gone. Projects
+ * without a container for any dependency are also ignored: they were started with `up --no-deps`.
  * @throws UpdateError missing-service
  */
 export function requireExistingDependencies(installation: Installation): void {

@@ -97,8 +97,8 @@ function requireNoRunningMigration(
 }
 
 /**
- * Sorts the services: the app first. Migrations and new services come before their dependents, after their
- * dependencies.
+ * Sorts the services. The app comes first, but migrations and new services come before the services that need them, and
+ * after their own dependencies.
  */
 function sortServices(
   moved: readonly string[],
@@ -124,7 +124,10 @@ const movedTo = (reference: string, { id, manifests }: Image): UpdatedService['i
   ...(manifests.length > 0 && { manifests }),
 });
 
-/** Returns the running services that compose would restart (`restart: true` in `depends_on`). The update does not. */
+/**
+ * Returns the running services that compose would restart (`restart: true` in `depends_on`). The update does not
+ * restart them.
+ */
 function findServicesToRestart(
   installation: Installation,
   { services }: ComposeModel,
@@ -138,7 +141,7 @@ function findServicesToRestart(
   );
 }
 
-/** Returns new migrations that an updated service waits for, but that the update does not run. */
+/** Returns the new version's migrations that an updated service waits for, but that the update does not run. */
 function findManualMigrations(
   { installation, model, alsoMoved, migrations }: PreparedPlan,
   running: ReadonlySet<string>,

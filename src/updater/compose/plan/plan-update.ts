@@ -44,7 +44,7 @@ export function planUpdate<I extends InspectedProject>(
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 
-/** Returns each service's planned update. Empty if planning fails, because the real planning reports the error. */
+/** Returns each service's planned update. Empty if planning fails: the actual planning reports the error later. */
 export function listPlannedUpdates(
   project: InspectedProject,
   request: TargetOption,

@@ -7,7 +7,7 @@ import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
 import type { Recalls } from '../../run/release/recalls.ts';
 import type { Installation } from '../inspect/installation.ts';
 
-/** Update as planned before the pull: `plan` prints it, and `update` executes it. Never modified. */
+/** An update as planned before the pull: `plan` prints it, and `update` executes it. It is never modified. */
 export interface ProjectUpdatePlan extends ReleasePlan {
   installation: Installation;
   /** Digests that images and files must have; null if nothing is verified. */

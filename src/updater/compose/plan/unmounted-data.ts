@@ -1,5 +1,5 @@
 // Data that a service's new container would lack (docs/contract.md 4.12). Compose reuses anonymous volumes only at
-// paths that the files mount or the new image declares. The image's spelling must be identical.
+// paths that the files mount or the new image declares. A path in the image must be spelled identically.
 
 import { join, relative } from 'node:path';
 import { stringify } from 'yaml';
@@ -27,7 +27,9 @@ export interface UnmountedData {
   newPaths: readonly string[];
 }
 
-/** Finds data that a service would lose with this image. Anonymous volumes in the result may turn out to be empty. */
+/**
+ * Finds data that a service would lose in a new container of this image. Anonymous volumes may turn out to be empty.
+ */
 export function findUnmountedData(plan: PreparedPlan, service: string, image: Image): UnmountedData[] {
   const { containers, outsideContainers: outside, imagesInUse, project } = plan.installation;
   const { volumes, volumes_from, tmpfs } = plan.model.services[service] ?? {};
@@ -80,7 +82,7 @@ export function describeUnmountedData(left: UnmountedData, reference: string): s
 }
 
 /**
- * Returns compose file lines that mount the data at its old path and at each new path.
+ * Returns lines for a compose file that mount the data at its old path and at each new path.
  * @param existing - the new paths that exist in the old container, such as `app:/data/files`. If such a path is below
  * the old path, it is a part of the data, and only this part is mounted there.
  */

@@ -7,8 +7,8 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { PreparedPlan, ProjectUpdatePlan } from './prepared-plan.ts';
 
 /**
- * Returns the version before the update. If both images have the same version label, the label is unreliable, so
- * returns the tag.
+ * Returns the version before the update. Returns the tag instead if the old and the new image have the same version
+ * label, because the label cannot be right for both.
  */
 export const previousVersionNameOf = (plan: PreparedPlan): string =>
   hasStaleVersionLabel(plan) ? plan.app.pin.tag.text : plan.from;
@@ -25,7 +25,7 @@ function hasStaleVersionLabel({ app, installation, images, version }: PreparedPl
   );
 }
 
-/** Returns the app's version after the update. A floating tag is followed by its image's version. */
+/** Returns the app's version after the update. For a floating tag, this is the tag and the version of its image. */
 export const newVersionNameOf = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
 
 function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | null): string {
@@ -63,7 +63,7 @@ export function findVersionMismatchWarnings(plan: PreparedPlan): string[] {
   return [...Map.groupBy(plan.updates.filter(isOther), warning)].map(runs);
 }
 
-/** Whether a version label is wrong: older than the target, although `checkStaleTags` accepted the tag. */
+/** Whether a version label is wrong: it is older than the target, although `checkStaleTags` accepted the tag. */
 const isWrongVersionLabel = (
   { release, app }: ProjectUpdatePlan,
   update: ServiceUpdate,

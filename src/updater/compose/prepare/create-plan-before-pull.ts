@@ -19,8 +19,8 @@ import { findNewSettings } from './find-new-settings.ts';
 import { requestPlannedModel } from './prepare-plan.ts';
 
 /**
- * Creates, checks and logs the plan before the pull. During the checks, compose's model of the new files is requested
- * as `early`.
+ * Creates, checks and logs the plan before the pull. The result contains the promise `early` for compose's model of the
+ * new files, which is requested during the checks.
  */
 export async function createPlanBeforePull(
   context: RunContext,

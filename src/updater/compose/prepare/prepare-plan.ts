@@ -34,7 +34,7 @@ import { resolveProposedModel } from '../verify-edit/resolve-proposed-model.ts';
 import { findNewSettings } from './find-new-settings.ts';
 import { readComposeFileReplacements } from './read-compose-file-replacements.ts';
 
-/** Requests compose's model of the new files early; null if the files depend on pulled images. */
+/** Requests compose's model of the new files before the pull. Null if the files depend on the pulled images. */
 export async function requestPlannedModel(plan: ProjectUpdatePlan): Promise<ComposeModel | null> {
   if (hasChangesFromPulledImages(plan)) return null;
   const { draft } = draftFileChanges(plan);
@@ -48,11 +48,11 @@ export async function preparePlan(
   pulled: {
     /** Local images, keyed by the references in the plan. */
     images: ReadonlyMap<string, Image>;
-    /** Whether to skip the check for stale tags, as in `plan`, and in `update` from an archive. */
+    /** Whether to skip the check for stale tags. `plan` skips it, and so does `update` for images from an archive. */
     skipLag?: boolean;
     /** Path of the backup directory, for messages. */
     backup: string;
-    /** Result of `requestPlannedModel`. Awaited after the pull, so that the pull's error takes precedence. */
+    /** Result of `requestPlannedModel`. Awaited only after the pull, so that the pull's error takes precedence. */
     early: Promise<ComposeModel | null>;
     /** Digests (`sha256:…`) that the release's files must have, keyed by file name. */
     proven?: ReadonlyMap<string, string> | undefined;
@@ -83,7 +83,7 @@ export async function preparePlan(
   if (draft.changes.length > 0) {
     await maskFileSecrets(log, draft.files, (path) => installation.paths.fromHost(path));
   }
-  // If the release has new settings, compose may reject its files without them.
+  // If the release has new settings, compose may reject its files without them, so their model is not requested.
   const isWhole = draft !== unsetDraft && installation.kind === 'generated';
   const unset = isWhole ? null : ((await early) ?? (await modelOf(installation, unsetDraft, taken.texts)));
   const model = unset && draft === unsetDraft ? unset : await modelOf(installation, draft, taken.texts);

@@ -25,7 +25,7 @@ export class BackgroundPull {
   }
 
   /**
-   * Begins the pull if a background pull is possible. A refused update cancels the pull.
+   * Begins the pull if a background pull is possible. The pull is cancelled if the update is refused.
    * @param fits - result of `requireSpaceToPull`, which rejects if the images do not fit on the disk
    */
   begin(project: InspectedProject, updates: readonly ServiceUpdate[], fits: Promise<void>): void {
@@ -45,14 +45,17 @@ export class BackgroundPull {
     this.#pulled = deferRejection(pull());
   }
 
-  /** Returns the pulled references; none had a local image before. Empty if no pull was started. */
+  /**
+   * Returns the references that were pulled in the background. None of them had a local image before. The set is empty
+   * if no pull was started.
+   */
   async references(): Promise<ReadonlySet<string>> {
     return new Set((await this.#isNew) ? this.#wanted.values() : []);
   }
 
   /**
-   * Waits until the wanted images are pulled, and logs the progress. Returns false if no pull was started, or after
-   * cancelling a pull of other images.
+   * Waits until the wanted images are pulled, and logs the progress. Returns false if no pull was started. A pull of
+   * other images is cancelled, and the result is also false.
    * @param wanted - references, keyed by service
    * @throws UpdateError pull-…
    */
@@ -74,17 +77,17 @@ export class BackgroundPull {
     this.#stop.abort(new CancelledError());
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
-    // If images must be verified, their tags must not stay, because the images are unverified.
+    // If images must be verified, remove the pulled tags. An unverified image must not be available under its tag.
     if (options.proof.release === null && options.proof.expect.length === 0) return;
     await untagImages(engine, await this.references().catch(() => []));
   }
 }
 
-/** Returns the references to pull, keyed by service. Empty if a background pull is not possible. */
+/** Returns the references to pull, keyed by service. The map is empty if a background pull is not possible. */
 function listBackgroundReferences(updates: readonly ServiceUpdate[], { options }: RunContext): References {
-  // A restore point needs the disk space, and an archive contains the images.
+  // Pull nothing if a restore point needs the disk space or an archive contains the images.
   if (options.data.restorePoint || options.proof.archive !== null) return new Map();
-  // No background pull if an image keeps its tag or must not be pulled.
+  // Pull nothing in the background if an image keeps its tag or must not be pulled.
   const isNew = updates.every((update) => update.shouldPull && hasTagChange(update));
   return new Map(isNew ? updates.map(({ service, to }) => [service, to]) : []);
 }

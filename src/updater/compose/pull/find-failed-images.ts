@@ -4,7 +4,7 @@ import { classifyPullFailure } from '../../../engine/registry/classify-pull-fail
 
 /**
  * Finds which references failed to pull, according to the messages with this error code. If no such message contains a
- * reference, searches all messages. If none does, returns all references.
+ * reference, searches all messages. If no message contains a reference, returns all references.
  */
 export function findFailedImages(
   references: Iterable<string>,

@@ -43,8 +43,8 @@ export async function updateTags(
 }
 
 /**
- * Points tags back to the old images, so that `up` does not start the new version. If a container was started from a
- * new image, the tag keeps that image.
+ * Points tags back to the old images, so that the next `up` does not start the new version. If a container was started
+ * from a new image, the tag continues to point to that image.
  */
 export async function restoreTags(
   engine: Engine,

@@ -13,8 +13,8 @@ import type { RunContext } from '../../run/run-context.ts';
 import { findFailedImages } from './find-failed-images.ts';
 
 /**
- * Pauses in ms before the second, third and fourth try. Few tries, because registries limit requests, and each try with
- * the containerd store sends five.
+ * Pauses in ms before the second, third and fourth try. There are few tries, because registries limit requests. With
+ * the containerd store, each try sends five requests.
  */
 const pausesMs: Readonly<Record<PullRetryPolicy, readonly number[]>> = {
   never: [],
@@ -23,7 +23,9 @@ const pausesMs: Readonly<Record<PullRetryPolicy, readonly number[]>> = {
   often: [2_000, 5_000, 10_000],
 };
 const progressEveryMs = 1_000;
-/** Progress is logged for pulls of at least this many bytes. A smaller pull finishes too soon. */
+/**
+ * Progress is logged for pulls of at least this many bytes. A smaller pull finishes before its progress can be read.
+ */
 const minReportedBytes = 1_000_000;
 
 export type PullLog = Pick<Log, 'info' | 'warn' | 'progress'>;
@@ -50,8 +52,8 @@ export async function pullImages(
   references: ReadonlyMap<string, string>,
   { model, ...options }: PullOptions,
 ): Promise<void> {
-  // If services share an image, compose pulls only the first service's platform. Therefore, pull each platform
-  // separately.
+  // If services share an image, compose pulls it only for the first service's platform. Therefore, pull the images for
+  // each platform separately.
   const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
   let percent = options.percent ?? true;
   for (const group of chosen.values()) {
@@ -121,9 +123,10 @@ async function pullImageGroup(
   }
 }
 
-/** Creates the override file: JSON, which is valid YAML, except for the `!reset` tag. */
+/** Creates the override file. Apart from the `!reset` tag, its text is JSON, which is valid YAML. */
 function formatOverrideFile(references: ReadonlyMap<string, string>): string {
-  // Remove hooks: compose 5.3 and later would pull their current images, which may be in no registry.
+  // Remove the `pre_start` hooks, because compose 5.3 and later would pull the current images of hooks. These images
+  // may not exist in any registry.
   const services = [...references].map(
     ([service, image]) =>
       `${JSON.stringify(service)}: {"image": ${JSON.stringify(image)}, "pre_start": !reset []}`,
@@ -134,7 +137,7 @@ function formatOverrideFile(references: ReadonlyMap<string, string>): string {
 export const createPullTimeoutError = (names: string) =>
   new UpdateError('pull-timeout', `pulling ${names} took longer than allowed`);
 
-/** Creates a function that logs changed progress, at most one line per second. */
+/** Creates a function that logs progress if it has changed, at most one line per second. */
 export function createPullProgressReporter(
   names: string,
   log: PullLog,

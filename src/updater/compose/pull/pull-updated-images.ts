@@ -29,7 +29,9 @@ interface PullSettings {
   deadline: number;
   /** Null for a prefetch, which must not change local tags. */
   journal: PreviousTagJournal | null;
-  /** Whether local tags must not change yet. If so, images with a local tag are pulled by digest. */
+  /**
+   * Whether local tags must not change yet. If true, an image whose tag already exists locally is pulled by digest.
+   */
   shouldKeepTags: boolean;
   backgroundPull?: BackgroundPull | undefined;
 }
@@ -58,7 +60,7 @@ export async function pullUpdatedImages(
     const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
     if (!(error instanceof UpdateError) || !codes.includes(error.code)) throw error;
     const failed = findFailedImages(named.values(), [...error.detail, error.message], error.code);
-    // An image built by the owner may be in no registry, so its error differs.
+    // An image that the owner has built may be in no registry, so its failed pull is reported with a different error.
     const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
     throw own === undefined ? error : createLocalBuildError(plan, own, `its pull failed: ${error.message}`);
   }
@@ -83,7 +85,7 @@ export async function pullAddedImages(
 }
 
 /**
- * Pulls images, or loads them from the archive. If an image cannot be verified, removes the added tags.
+ * Pulls images, or loads them from the archive. If an image cannot be verified, removes the tags that the pull added.
  * @param wanted - references to pull, keyed by service
  * @param named - references to verify, keyed by service
  * @throws UpdateError pull-…, not-proven
@@ -126,7 +128,7 @@ async function pullOrLoadImages(
 }
 
 /**
- * Loads images from the archive. Images that are not in the archive must already be local.
+ * Loads images from the archive. Images that are not in the archive must already be on this machine.
  * @throws UpdateError not-proven, pull-…
  */
 async function loadArchivedImages(
@@ -152,7 +154,10 @@ async function loadArchivedImages(
   }
 }
 
-/** Maps references with a local image to the registry's digests. A pull by digest changes no local tag. */
+/**
+ * Maps each reference that has a local image to a reference by the digest in the registry. A pull by digest changes no
+ * local tag.
+ */
 async function resolvePullReferences(
   context: RunContext,
   references: Iterable<string>,
@@ -170,7 +175,10 @@ async function resolvePullReferences(
 const replaceReferences = (wanted: ReadonlyMap<string, string>, forms: ReadonlyMap<string, string>) =>
   new Map([...wanted].map(([service, reference]) => [service, forms.get(reference) ?? reference] as const));
 
-/** Adds references without a tag, with the image pulled as `latest`. Otherwise, that image would be pulled twice. */
+/**
+ * Adds the references without a tag. Each gets the image that was pulled with its `latest` tag, because that image
+ * would otherwise be pulled twice.
+ */
 export function addUntaggedReferences(
   images: ReadonlyMap<string, Image>,
   references: Iterable<string>,
@@ -185,8 +193,8 @@ export function addUntaggedReferences(
 }
 
 /**
- * Returns the images of `type: image` mounts that are missing or in the release, with keys such as `app.volume0`.
- * Compose pulls only the services' images, and `up` fails without a mounted image.
+ * Returns the mounted images (`type: image`) that are missing or belong to the release, with keys such as
+ * `app.volume0`. Compose pulls only the services' images, and `up` fails without a mounted image.
  */
 export async function findMountedImages(
   engine: Engine,
@@ -219,8 +227,8 @@ const isOfRelease = (source: string, updates: readonly ServiceUpdate[]): boolean
   });
 
 /**
- * Pulls missing images of `pre_start` hooks. Without such an image, compose would fail only after removing the old
- * container.
+ * Pulls missing images of `pre_start` hooks. Compose does not pull such an image, and would fail only after it has
+ * removed the old container.
  */
 export async function pullHookImages(
   context: RunContext,

@@ -38,7 +38,7 @@ export async function requireSpaceToPull(
 
 /**
  * Returns the total size of images in bytes, counting each layer once. If an image's layers are unknown, uses the
- * running image's size, or 0.
+ * running image's size, or 0 if that size is unknown too.
  * @param layers - for each service or repository, the layer sizes in bytes, keyed by digest
  */
 export function computeRequiredPullBytes(

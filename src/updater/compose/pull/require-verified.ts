@@ -4,8 +4,8 @@ import type { Image } from '../../../engine/objects/container.ts';
 import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
 
 /**
- * Requires that local images have verified digests. The engine reports the digest of an index, a manifest or a
- * configuration.
+ * Requires that local images have verified digests. Depending on the engine, the reported digest is that of an index, a
+ * manifest or a configuration.
  * @param named - references, keyed by service
  * @param images - local images, keyed by reference
  * @throws UpdateError not-proven
@@ -46,7 +46,7 @@ export function requireExpectedDigests(
   }
 }
 
-/** Returns the service in an image key: `app` for the mounted image `app.volume0`. */
+/** Returns the service in the key of an image, such as `app` for the mounted image with the key `app.volume0`. */
 export const serviceOfImageKey = (key: string): string => key.replace(/\.volume\d+$/, '');
 
 /** Returns the digests that are verified for a service, or for the repository of its image. */
@@ -59,7 +59,10 @@ export function findVerifiedDigests(
   return new Set([...(expected.get(service) ?? []), ...(expected.get(repository) ?? [])]);
 }
 
-/** Whether the image's digest or all its local manifests are verified. A container may be created from any manifest. */
+/**
+ * Whether the image's digest or the digests of all its local manifests are verified. A container may be created from
+ * any manifest.
+ */
 function isVerifiedImage({ id, digests, manifests }: Image, proven: ReadonlySet<string>): boolean {
   const isOne = (digest: string) => proven.has(digest.slice(digest.indexOf('@') + 1));
   return isOne(id) || digests.some(isOne) || (manifests.length > 0 && manifests.every(isOne));

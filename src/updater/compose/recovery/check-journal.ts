@@ -9,7 +9,7 @@ import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
 import { parseLabelPaths } from '../inspect/find-project/labeled-project.ts';
 
 // The directory's owner and root can write the journal and backups, and thereby change compose files. A forged journal
-// must give them no more power than that.
+// must give them no more power than a changed compose file does.
 
 /**
  * Checks that the journal is for the project in this directory. A file that no container label lists must be in the
@@ -63,8 +63,8 @@ export function checkJournalFiles(
 
 /**
  * Requires that a restore point inside the compose directory is in a directory for restore points. Elsewhere in the
- * compose directory, apps may write as root. A restore point outside is accepted, because a user must have mounted its
- * directory for this run.
+ * compose directory, apps may write as root. A restore point outside the compose directory is accepted, because a user
+ * must have mounted its directory for this run.
  * @param requested - restore point directory in the options of this run
  * @throws UpdateError unexpected-file
  */

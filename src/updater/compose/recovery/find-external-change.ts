@@ -23,8 +23,8 @@ export interface CurrentProjectState {
 }
 
 /**
- * Finds a change that another process must have made after the previous run. Returns the beginning of a sentence, or
- * null.
+ * Finds a change that another process must have made after the previous run. Returns the beginning of a sentence about
+ * the change; null if there is no such change.
  */
 export function findExternalChange(data: JournalData, now: CurrentProjectState): string | null {
   const { changeover: rollout, state } = data;

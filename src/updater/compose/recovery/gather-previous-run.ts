@@ -67,7 +67,7 @@ export async function gatherPreviousRunFacts(
   await linkProjectPaths(project, paths, log);
   const about = { containers, services };
   // If only some files were written, compose may reject them. The rejection is not an error yet, because the files may
-  // be restored first.
+  // be restored before compose reads them again.
   const rejection = await readProject(new Compose(engine, project), paths, about, log).then(
     () => null,
     (error: unknown) => {
@@ -112,7 +112,7 @@ export async function relocateFileRecord(
 ): Promise<FileRecord> {
   const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
-  // A rollback to a restore point uses another run's backups, in a folder with that run's name.
+  // A rollback to a restore point uses another run's backups, which are in a folder with that run's name.
   const folder = basename(dirname(backup ?? ''));
   const backups = join(backupDirectoryOf(project.directory), runNamePattern.test(folder) ? folder : run);
   const here = backup === null ? null : join(backups, basename(backup));

@@ -4,7 +4,8 @@ import type { Rollout } from '../../run/state/rollout.ts';
 import { isReplacingOrVerifying, rollbackOf, runOutcomeOf, stageOf } from '../../run/state/run-state.ts';
 
 /**
- * Allowed starts of one updater container in one state of a run. Equals the number in the launcher's restart policy.
+ * Number of times that one updater container may be started in the same state of a run. The launcher's restart policy
+ * has the same number.
  */
 export const maxUpdaterStarts = 4;
 
@@ -14,9 +15,14 @@ export interface PreviousRunFacts {
   /** How often this container has been started for the previous run, including the current start. */
   attempt: number;
   hasSameRequest: boolean;
-  /** Whether a new container has started, according to the engine. A killed run may not have recorded the start. */
+  /**
+   * Whether a container of the new version has started, according to the engine. A killed run may not have recorded the
+   * start.
+   */
   hasNewVersionStarted: boolean;
-  /** Change that another process made after the run; null if none. Beginning of a sentence. */
+  /**
+   * Beginning of a sentence about a change that another process made after the run; null if there was no such change.
+   */
   externalChange: string | null;
   /** False if `--no-rollback` was given. */
   canRollBack: boolean;
@@ -53,7 +59,8 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
   // If the updater has crashed, another attempt would crash in the same step.
   const hasCrashed = wayBack === null && runOutcomeOf(state)?.outcome === 'crashed';
   const isNewThere = started || now.hasNewVersionStarted;
-  // Since the interruption, the old version may have written data that the restore point lacks.
+  // If the new version has not started, the old version may have written data since the interruption. The restore point
+  // lacks that data.
   const isStale = data.point != null && !isNewThere;
   if (rollout !== null && wayBack === null && isReplacingOrVerifying(state)) {
     const isStuck = exhausted || hasCrashed;
@@ -63,8 +70,8 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
       return { kind: data.point?.state === 'saved' && now.canRollBack ? 'roll-back' : 'give-up' };
     }
   }
-  // If the `recreate` phase had not begun, undoing starts the services stopped to save data. The update then starts
-  // over.
+  // If the `recreate` phase had not begun, undoing the run starts the services that were stopped to save data. The
+  // update then starts over.
   return {
     kind: 'undo',
     afterwards: planAfterUndo(data, now.isOwnRun, exhausted || (hasCrashed && now.isOwnRun)),

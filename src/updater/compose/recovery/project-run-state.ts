@@ -20,7 +20,9 @@ export interface LockedInstance {
   lock: Lock;
 }
 
-/** State of a run so far, for the cleanup and the last log line. That line may be needed at any moment. */
+/**
+ * State of a run so far, for the cleanup and the last log line. The last log line may have to be written at any moment.
+ */
 export interface ProjectRunState {
   instance: FoundInstance | null;
   lock: Lock | null;

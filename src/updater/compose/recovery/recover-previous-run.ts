@@ -67,7 +67,7 @@ export async function recoverPreviousRun(
       containerId: instance.own.id,
       ...nextAttemptFieldsOf(data),
       attempt: facts.attempt,
-      // `roll-back` keeps the journal's outcome: if this run is killed, a crash must stay recorded.
+      // A `roll-back` keeps the outcome in the journal, so that a crash stays recorded even if this run is killed.
       ...(step.kind !== 'roll-back' && { state: unfinishedStateOf(data.state) ?? data.state }),
     });
   }
@@ -78,8 +78,8 @@ export async function recoverPreviousRun(
     case 'leave': {
       // Services that the interrupted run stopped to save their data must be started again.
       if (isBeforeReplacing(data.state)) {
-        // Ports are read in a helper container with the recorded updater container's image. That container may have
-        // been removed, so record this container.
+        // Ports are read in a helper container that uses the image of the recorded updater container. The recorded
+        // container may have been removed, so record this container instead.
         await journal.tryWrite({ containerId: instance.own.id });
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
@@ -146,14 +146,14 @@ export async function recoverPreviousRun(
 
 /**
  * Whether undoing the run must also restore data. Before containers are replaced, only another process can have started
- * the new version. That version may have changed data.
+ * the new version. The new version may have changed the data.
  */
 const shouldRestoreData = ({ options }: RunContext, { state }: JournalData): boolean =>
   rollbackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
 
 /**
- * Begins a rollback to the restore point. Returns the run's final outcome; null if the restore point's record is
- * missing.
+ * Begins a rollback to the restore point. Returns the outcome that the run will have after the rollback; null if the
+ * restore point's record is missing.
  * @throws UpdateError broken
  */
 async function beginRestorePointRollback(context: JournaledContext, why: string): Promise<RunOutcome | null> {

@@ -7,8 +7,8 @@ import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import type { Log } from '../../run/log/run-log.ts';
 
 // `pre_start` hooks (compose 5.3 and later) are commands that compose runs before it starts a service. Each hook runs
-// with the new image in a separate container. Meanwhile, the service is unavailable. A hook's changes cannot be undone
-// (docs/contract.md 5.8).
+// with the new image in a separate container. During a hook, the service is unavailable. A hook's changes cannot be
+// undone (docs/contract.md 5.8).
 
 const hookPollMs = 100;
 const maxHookMs = 900_000;

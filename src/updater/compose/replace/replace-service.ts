@@ -14,16 +14,24 @@ import type { ReplacementContext } from './replacement.ts';
 /** Time limit in ms for an `up` command, excluding the grace periods of containers that compose stops. */
 const upTimeoutMs = 900_000;
 
-/** Errors while the engine finishes work from before compose or the engine was killed. */
+/**
+ * Matches errors that occur while the engine is finishing work. The work began before compose or the engine was killed.
+ */
 const busyEngineMessage =
   /is already in use by container|removal of container \S+ is already in progress|No such container|is marked for removal|cannot stop container/i;
 
-/** Error about a task that a killed engine left. The container cannot start and must be recreated. */
+/**
+ * Matches the error about a task that was left behind when the engine was killed. The task's container cannot start and
+ * must be recreated.
+ */
 const stuckTaskMessage = /task \S+ already exists/i;
 
 /** Results of earlier `up` commands for a service. */
 export interface UpAttempts {
-  /** Message to report. A busy engine's message replaces no other, because an earlier command may be the cause. */
+  /**
+   * Message of the error to report. A message about a busy engine does not replace another message, because the engine
+   * may be busy with an earlier command.
+   */
   cause?: string | undefined;
   isCauseOfBusy?: boolean;
   isStuck?: boolean;
@@ -56,7 +64,7 @@ export async function replaceService(
   await look();
   if (result.exitCode === 0) return;
   const messages = parseComposeMessages(result.stderr);
-  // A failed hook is not retried: half of its work may be done, so its author must decide.
+  // A failed hook is not retried. Half of its work may be done, so its author must decide what to do.
   const failed = step.hook ? findPreStartHookError(service, messages) : null;
   if (failed) throw failed;
   const isLost = isConnectionLost(result.stderr);
@@ -83,7 +91,7 @@ export async function replaceService(
 }
 
 /**
- * Fails if the next `up` would use other images, because a user has edited the files.
+ * Fails if a user has edited the files so that the next `up` would use other images.
  * @throws UpdateError recreate-failed
  */
 async function requireUneditedFiles({ engine, journal }: ReplacementContext, service: string): Promise<void> {

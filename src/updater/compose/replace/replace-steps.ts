@@ -14,8 +14,8 @@ import {
 export type ReplaceStep =
   | { kind: 'remove-leftovers'; containers: readonly Container[] }
   /**
-   * New containers without their final names: `up` was killed after removing the old containers. The new containers are
-   * kept, because they have the anonymous volumes.
+   * New containers that do not have their final names, because `up` was killed after it had removed the old containers.
+   * The new containers are kept, because they have the anonymous volumes.
    */
   | { kind: 'give-name'; containers: readonly Container[] }
   | { kind: 'stop'; service: string; containers: readonly Container[] }
@@ -33,16 +33,16 @@ export type ReplaceStep =
   | { kind: 'stop-again'; service: string; containers: readonly Container[] };
 
 /**
- * Longest grace period in seconds that is left to compose. This run itself stops containers with longer grace periods.
- * A proxy before the engine may cut off compose's long request. Compose 5 may then remove the running container by
- * force.
+ * Longest grace period in seconds with which compose may stop a container. This run itself stops containers with longer
+ * grace periods, because a proxy in front of the engine may cut off compose's long request. Compose 5 may then remove
+ * the running container by force.
  */
 const maxComposeGraceSeconds = 30;
 
 /**
- * Plans the remaining steps. Order: start added services, stop old workers, run migrations, replace the app, workers
- * and services in their namespaces, remove old services. The app's downtime is then short, and no new worker runs if
- * the new app cannot start.
+ * Plans the remaining steps: start added services, stop old workers, run migrations, replace the app, workers and
+ * services in their namespaces, remove old services. In this order, the app's downtime is short, and no new worker runs
+ * if the new app cannot start.
  * @param now - existing containers of the project
  * @param isReplaced - whether this process has already replaced all containers of a service
  */
@@ -54,7 +54,8 @@ export function listReplaceSteps(
   const undone = rollout.moved.filter(
     (moved) => !isReplaced(moved.name) && !isServiceUpdated(rollout, moved, now.containers),
   );
-  // A migration must not run again just because its container was removed.
+  // If only migrations are undone, nothing is pending: a migration must not run again just because its container was
+  // removed.
   const pending = undone.some(({ runsOnce }) => !runsOnce) ? undone : [];
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));

@@ -46,7 +46,7 @@ export async function runServiceToCompletion(
       cause,
     });
   };
-  // If a killed run has already started the service, wait, and accept the result.
+  // If a killed run has already started the service, wait for the service to finish, and accept the result.
   if (own(await list()).some(isUp)) {
     log.info(`${name} is already running; waiting for it to finish`);
     await toEnd();

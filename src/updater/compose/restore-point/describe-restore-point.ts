@@ -15,8 +15,9 @@ interface UsageContext {
 }
 
 /**
- * Returns running containers that use the services but are not updated, such as `report-1 (db)`. In the project,
- * dependencies count as use. Outside the project, a shared network counts.
+ * Returns running containers that use the services but are not updated, such as `report-1 (db)`. A container of the
+ * project uses the services that it depends on. Any other container counts as using services with which it shares a
+ * network.
  */
 export function findDependentContainers(
   services: readonly string[],

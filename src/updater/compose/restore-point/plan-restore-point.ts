@@ -33,7 +33,7 @@ import {
 
 /**
  * Plans and logs the restore point's data, and checks that the data can be saved. If no restore point was requested,
- * returns null and logs which existing one becomes unusable.
+ * returns null and logs which existing restore point becomes unusable.
  * @throws UpdateError engine-version
  */
 export async function planRestorePoint(
@@ -104,7 +104,9 @@ export async function planRestorePoint(
   return surveyed.point;
 }
 
-/** Reads the complete restore points, newest first, and whether a rollback used them. Skips unreadable ones. */
+/**
+ * Reads the complete restore points, newest first, and finds out whether a rollback used them. Skips unreadable ones.
+ */
 async function readEarlierRestorePoints(
   directory: string,
   project: { name: string; directory: string },
@@ -120,7 +122,7 @@ async function readEarlierRestorePoints(
   return { earlier: previous, used };
 }
 
-/** Returns downtime and size of the newest restore point with a known downtime; null if none. */
+/** Returns the downtime and data size of the newest restore point with a known downtime; null if there is none. */
 function lastTime(points: readonly RestorePointRecordData[]): PreviousSaveTiming | null {
   const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
   return timed ? { bytes: bytesToReadOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;

@@ -8,8 +8,8 @@ import type { Json } from '../../../engine/objects/json.ts';
 import type { ContainerRecord } from '../../run/state/rollout.ts';
 
 /**
- * Describes how a restored container differs from its previous state (docs/contract.md 5.16). One difference per
- * string.
+ * Describes how a restored container differs from its previous state (docs/contract.md 5.16). Each string describes one
+ * difference.
  * @param snapshot - container snapshot from before the update, if the journal has it
  */
 export function findContainerDifferences(

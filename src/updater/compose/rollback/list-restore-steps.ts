@@ -9,9 +9,14 @@ import {
 } from '../../run/state/rollout.ts';
 
 export type RestoreStep =
-  /** New containers, removed to free their names. Safe, because the new version has not been started. */
+  /**
+   * New containers, which are removed to free their names. The removal is safe, because the new version has not been
+   * started.
+   */
   | { kind: 'remove-new'; containers: readonly Container[] }
-  /** To be recreated: the engine cannot start the container, or its namespace belongs to a recreated container. */
+  /**
+   * The container must be recreated: the engine cannot start it, or its namespace belongs to a recreated container.
+   */
   | { kind: 'remove-orphan'; service: string; record: ContainerRecord }
   | { kind: 'rebuild'; service: string; record: ContainerRecord }
   /** The container must be recreated, but its configuration is not in the journal. */
@@ -19,7 +24,9 @@ export type RestoreStep =
   /** The container exists, but is no longer connected to these networks. */
   | { kind: 'connect'; service: string; record: ContainerRecord; networks: readonly string[] }
   | { kind: 'start'; service: string; record: ContainerRecord }
-  /** To be stopped: another `up` started the container, or it still uses a restarted container's old namespace. */
+  /**
+   * The container must be stopped: another `up` has started it, or it still uses a restarted container's old namespace.
+   */
   | { kind: 'stop-old'; service: string; record: ContainerRecord }
   /** Containers to wait for, because they were running and healthy before the update. */
   | { kind: 'await-old'; records: readonly ContainerRecord[] }
@@ -76,7 +83,8 @@ export function listRestoreSteps(
       // A restarted container has a new namespace. Services in its old namespace must also be restarted.
       const isStale: boolean = follows && isAnyStarted && isRunning && !own.started.has(record.id);
       if (isStale) steps.push({ kind: 'stop-old', service, record });
-      // Always start after a reconnection: if reconnecting fails, the container is recreated and not running.
+      // Always start the container after a reconnection. If reconnecting fails, the container is recreated and is then
+      // not running.
       const isStarted: boolean = !isRunning || isStale || networks.length > 0;
       if (isStarted) steps.push({ kind: 'start', service, record });
       isAnyStarted ||= isStarted || own.started.has(record.id);
@@ -119,7 +127,8 @@ export function findStoppingContainers(
     serviceContainerRecordsOf(rollout, service).some(
       ({ id, down }) => !down && !all.some((container) => container.id === id && isUp(container)),
     );
-  // A killed run may have stopped any service; otherwise, only workers and partly replaced services.
+  // A killed run may have requested a stop of any service. Otherwise, stops may have been requested for workers and
+  // partly replaced services.
   const told = rollout.moved
     .filter(({ runsOnce }) => !runsOnce)
     .filter(({ name, isApp, follows }) => wasKilled || (!isApp && !follows) || hasBegun(name))
@@ -145,7 +154,7 @@ export function assignOldContainerIds(
 }
 
 /**
- * Returns the names of old containers that have been, or are being, removed since the restore began.
+ * Returns the names of old containers that have been removed since the restore began, or are now being removed.
  * @param there - ids of the containers that existed when the restore began
  */
 export function listRemovedContainers(

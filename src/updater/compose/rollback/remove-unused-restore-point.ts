@@ -7,7 +7,7 @@ import {
 import type { JournaledContext } from '../replace/replacement.ts';
 import { removeRunRestorePoint } from '../save/remove-run-restore-point.ts';
 
-/** Removes the run's restore point, unless its data was restored or is the only copy. */
+/** Removes the run's restore point, unless it was restored or is the only copy of some data. */
 export async function removeUnusedRestorePoint(
   context: JournaledContext,
   isOvertaken: boolean,
@@ -16,7 +16,7 @@ export async function removeUnusedRestorePoint(
   const { point, state, project } = journal.data;
   if (!point) return;
   const location = restorePointLocationOf(point.directory, project);
-  // A restored restore point is marked as used, and kept until the next update saves data.
+  // A restore point whose data was restored is marked as used. It is kept until the next update saves data.
   if (state.at === 'restoring') {
     await markRestorePointUsed(location).catch(() => {});
     await journal.tryWrite({ point: null });

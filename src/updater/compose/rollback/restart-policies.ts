@@ -4,7 +4,9 @@ import { toObject } from '../../../engine/objects/json.ts';
 import { type JournaledRestorePoint, writeRestorePointState } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 
-/** Sets the restart policy `unless-stopped`, so that a restarted engine does not start stopped containers. */
+/**
+ * Sets the restart policy of stopped containers to `unless-stopped`, so that a restarted engine does not start them.
+ */
 export async function suspendRestartPolicies(
   context: JournaledContext,
   point: JournaledRestorePoint,

@@ -50,7 +50,7 @@ export const restoreStepExecutors: RestoreExecutors = {
   start: async ({ record }, work) => {
     const start = () => work.engine.startContainer(currentIdOf(record, work));
     await start().catch(async (error: unknown) => {
-      // A recreated network has a new id. A container with the old id must be recreated.
+      // A recreated network has a new id. A container that still uses the old id must be recreated.
       const isLost = /network \S+ not found/.test(findEngineError(error)?.message ?? '');
       if (!isLost || work.successors.has(record.id)) throw error;
       await removeAndRecreate(record, work);

@@ -85,7 +85,7 @@ export async function requireRestorableData(
   });
 }
 
-/** Retries failed work: a restarted engine or a killed helper container may be the cause. */
+/** Retries failed work, because a restarted engine or a killed helper container may be the cause of the failure. */
 const retryRestorePointWork = <T>(dataContext: DataContext, work: () => Promise<T>): Promise<T> =>
   retryUntilDone(dataContext, () =>
     work().catch((cause: unknown) => {
@@ -98,8 +98,9 @@ const retryRestorePointWork = <T>(dataContext: DataContext, work: () => Promise<
   );
 
 /**
- * Begins a rollback that restores data, and stops all writers. If this run is killed, the next run continues. `back` is
- * the journal to undo. `isChecked`: whether the restore point was just checked.
+ * Begins a rollback that restores data, and stops everything that could write to the data. If this run is killed, the
+ * next run continues the rollback. `back` is the journal of the run to undo. `isChecked` is true if the restore point
+ * has just been checked.
  * @throws UpdateError no-space
  */
 export async function beginRollbackWithData(
@@ -110,7 +111,7 @@ export async function beginRollbackWithData(
   const { journal } = context;
   const { place: location, point } = record;
   const { from, tags, changeover: rollout, blueprints: snapshots } = back;
-  // If this run is killed, the next run finds the temporary files by this run's name.
+  // Name temporary files after this run: if it is killed, the next run finds the files by that name.
   const { run, project } = journal.data;
   const files = back.files.map((each) => ({ ...each, temporary: temporaryPathOf(each.real, run) }));
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
@@ -124,7 +125,8 @@ export async function beginRollbackWithData(
   });
   await stopWriters(context);
   if (failure === null) return;
-  // Only the reserve file for the journal: the engine's are deleted once the rollback is in the journal.
+  // Delete only the reserve file for the journal. The engine's reserve files are deleted once the rollback is in the
+  // journal.
   await removeReserveFiles(project.directory, ['journal']);
   await removeOldReserve(location);
   await journal.write().catch(rethrowJournalWriteError);
@@ -142,8 +144,8 @@ export function rethrowJournalWriteError(cause: unknown): never {
 }
 
 /**
- * Stops all containers that can write to the data. Must be first: the disk may be full, and only stopping needs no
- * space.
+ * Stops all containers that can write to the data. This must be the first step: the disk may be full, and only stopping
+ * needs no disk space.
  */
 async function stopWriters(context: JournaledContext): Promise<void> {
   await stopContainerGroups(context, await listContainersInStopOrder(context.engine, context.journal.data));
@@ -162,7 +164,7 @@ const createDiskFullError = (cause: UpdateError): UpdateError =>
 
 /**
  * Restores the data once, and compares it with the restore point. No covered service runs until the data services are
- * started. Can be repeated in any state.
+ * started. The call can be repeated in any state.
  * @param starts - counts how often each container is started while data is being restored
  * @throws RetryableError; UpdateError data-not-restored
  */
@@ -183,7 +185,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   await stopWriters(context);
   await removeReserveFiles(project.directory);
   await removeOldReserve(location);
-  // Earlier updater releases wrote no `isChecked`, and checked the restore point before recording the rollback.
+  // Earlier updater releases did not write `isChecked`. They checked the restore point before they recorded the
+  // rollback.
   if (point.isChecked === false) await requireUsableRestorePoint(context, { doors: dataContext, found });
   log.info(`restoring the data of ${version}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`);
   const watch = await watchDataWriterStarts(dataContext, journal, mounts);
@@ -196,7 +199,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
     });
     const started = await watch.listStartedContainers();
     if (started.length > 0) await stopStartedContainers(context, { started, starts });
-    // Repeat even if no container is listed: the cause may have exited before the watch began.
+    // Repeat an aborted copy even if no container is listed. The container that caused the abort may have exited before
+    // the watch began.
     if (failure instanceof ContainerStartedError)
       throw new RetryableError('restore after a start', createDataNotRestoredError(failure.message), {
         tries: Number.POSITIVE_INFINITY,
@@ -342,7 +346,7 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
 
 /**
  * Restores the changed restart policies, and starts the data services. After a data restore, also restarts services
- * with a queue only in memory: the failed version's jobs must not be processed.
+ * that keep a queue only in memory, because the failed version's jobs must not be processed.
  * @throws UpdateError containers-not-restored
  */
 export async function restartDataServices(context: JournaledContext): Promise<void> {
@@ -350,7 +354,8 @@ export async function restartDataServices(context: JournaledContext): Promise<vo
   const { point, state, project, changeover: rollout } = journal.data;
   if (!point) return;
   for (const each of point.policies) await setRestartPolicy(context, each);
-  // A killed run's stop may still be in progress, and later stop a running service. Therefore, complete the stop first.
+  // A stop that a killed run requested may still be in progress, and may later stop a running service. Therefore,
+  // complete the stop first.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProjectContainers(engine, project.name);
     const groups = await listContainersInStopOrder(engine, journal.data);

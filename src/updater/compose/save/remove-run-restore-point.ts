@@ -18,7 +18,7 @@ export async function removeRunRestorePoint(context: JournaledContext): Promise<
       `the restore point in ${location.directory} could not be removed: ${requireUpdateError(error).message}`,
     ),
   );
-  // Delete the reserve files only with the last restore point, because older ones also use them.
+  // Delete the reserve files only with the last restore point, because older restore points also use them.
   const others = await findRestorePoints(dirname(location.directory), project);
   if (others.length === 0) await removeReserveFiles(project.directory);
   await journal.tryWrite({ point: null });

@@ -46,7 +46,7 @@ import { removeRunRestorePoint } from './remove-run-restore-point.ts';
 
 /** How often one container may be started while data is being copied. */
 const maxStarts = 2;
-/** A container that restarts within this many ms of its stop is in a restart loop. */
+/** A container that restarts within this many ms of its stop counts as being in a restart loop. */
 const restartLoopMs = 10_000;
 
 /** Restore point to create, and the services to stop for it. */
@@ -63,7 +63,7 @@ interface SaveContext extends JournaledContext, SaveRequest {
   record: RestorePointRecord;
 }
 
-/** Guards the saved data against the old version until its containers are replaced. */
+/** Guards the saved data until the old containers are replaced: the old version must not change the data again. */
 export interface DataSaveResult {
   record: RestorePointRecord;
   /**
@@ -76,7 +76,7 @@ export interface DataSaveResult {
 }
 
 /**
- * Copies the data while all services are running: the first half of the `save` phase.
+ * Runs the first half of the `save` phase, which copies the data while all services are running.
  * @throws UpdateError save-failed, no-space; CancelledError
  */
 export async function saveDataWhileRunning(
@@ -181,7 +181,10 @@ export async function saveDataBeforeRollback(
   }
 }
 
-/** Before the first stop, writes the record and everything needed for restarting services to disk. */
+/**
+ * Before the first stop, writes to disk the restore point's record and everything that is needed to restart the
+ * services.
+ */
 async function prepareStop(
   context: JournaledContext,
   requested: SaveRequest,
@@ -197,7 +200,7 @@ async function prepareStop(
   const location = restorePointLocationOf(journal.data.point.directory, project);
   await journalCoveredServices(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
-  // Also retain the updater's image: a restore needs it, and its tag moves to newer updaters.
+  // Also retain the updater's image: a restore needs it, and its tag may move to a newer updater's image.
   const images = [...new Set([...old, dataContext.helperImageId])];
   await retainImages(engine, project.name, location, images);
   if (kind === 'update') {
@@ -250,7 +253,9 @@ async function journalCoveredServices(work: Omit<SaveContext, 'place' | 'record'
 const syncCopies = ({ log, place: location }: SaveContext): Promise<void> =>
   awaitWithHeartbeat(log, 'writing the restore point to disk', syncFileSystems([location.directory]));
 
-/** Stops the services and saves their data. Returns false, without a restore point, if another version started. */
+/**
+ * Stops the services and saves their data. Returns false if another version started; there is then no restore point.
+ */
 async function stopAndCopy(work: SaveContext, watch: ContainerStartWatch): Promise<boolean> {
   const { log, journal, point, record, options } = work;
   const stoppedAt = await copyWhileStopped(work, watch);
@@ -272,8 +277,8 @@ async function stopAndCopy(work: SaveContext, watch: ContainerStartWatch): Promi
 }
 
 /**
- * Stops the workers, the app and the data services, each with its grace period. Returns the time after the last
- * worker's stop, when downtime begins (`performance.now()`).
+ * Stops the workers, the app and the data services, each with its grace period. Returns the time (`performance.now()`)
+ * at which the downtime begins, which is after the last worker has stopped.
  */
 async function stopCoveredContainers(work: SaveContext): Promise<number> {
   const { log, engine, journal, changeover: rollout } = work;
@@ -296,8 +301,8 @@ async function stopCoveredContainers(work: SaveContext): Promise<number> {
 }
 
 /**
- * Stops the covered services and copies the changes. Returns the start of the downtime; null if another version was
- * started.
+ * Stops the covered services and copies the changes. Returns the time at which the downtime began; null if another
+ * version was started.
  * @throws UpdateError save-failed if a container is started repeatedly
  */
 async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): Promise<number | null> {
@@ -311,7 +316,7 @@ async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): 
     point,
     options,
   } = work;
-  // Starts count per container, because one `docker compose up` may start several in turn.
+  // Starts are counted for each container, because one `docker compose up` may start several containers in turn.
   const starts = new RepeatedStartCounter(maxStarts, restartLoopMs);
   let stoppedAt = performance.now();
   let copyingSince: number | null = null;

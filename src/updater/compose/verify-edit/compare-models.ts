@@ -12,7 +12,7 @@ import type { ComposeModel } from '../../../engine/cli/compose.ts';
 export interface ExpectedModelChanges {
   /** Full image references that the services must have, keyed by service. */
   images: ReadonlyMap<string, string>;
-  /** Old and new values of the changed variables. Other values in the model may contain them. */
+  /** Old and new values of the changed variables. Other values in the model may contain these values. */
   substitutions: readonly Substitution[];
   /** Locations of the changed variables, such as `SVC_VERSION in .env line 1`. */
   variableLocations: readonly string[];
@@ -28,7 +28,7 @@ interface Substitution {
 interface ModelComparison {
   /** Unplanned changes; empty if the edit is verified. */
   unexpected: string[];
-  /** Changed values that contain the version variable but no version, such as a data path. */
+  /** Changed values that contain the version variable but are not versions, such as a data path. */
   otherUses: string[];
   /** Other services whose image changes because they share the pin of an updated service. */
   alsoUpdatedServices: string[];
@@ -68,7 +68,7 @@ export function compareComposeModels(
     if (comesAlong && isSame && isInSameRelease(from, to, moves)) {
       if (!expected.images.has(service)) proof.alsoUpdatedServices.push(service);
     } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
-      // An extension field (`x-…`) may differ if it contains the anchor of an updated image.
+      // An extension field (`x-…`) may differ if it contains the YAML anchor of an updated image.
       if (!comesFromVariable && !moves.some((move) => move.from === from && move.to === to)) {
         proof.unexpected.push(says);
       }
@@ -104,7 +104,7 @@ export function requireExpectedModelChanges(
 }
 
 /**
- * Requires that new settings change only environment variables, and contents of secrets and configs. `before` is the
+ * Requires that new settings change only environment variables and the contents of secrets and configs. `before` is the
  * model without the settings. The error contains no values.
  * @throws UpdateError proof-failed
  */
@@ -161,7 +161,7 @@ function isSubstitutedValue(from: string, to: string, change: Substitution): boo
 function isInSameRelease(from: string, to: string, moves: readonly Substitution[]): boolean {
   const [old, now] = [parseImageReference(from), parseImageReference(to)];
   if (!old || !now || old.repository !== now.repository) return false;
-  // If the tag changes but the digest does not, they belong to different releases.
+  // If the tag changes but the digest does not, the tag and the digest belong to different releases.
   if (old.digest !== null && old.digest === now.digest) return false;
   return moves.some((move) => {
     const planned = parseImageReference(move.from);
@@ -197,8 +197,8 @@ const isImageVolume = ({ services }: ComposeModel, path: readonly string[]): boo
 };
 
 /**
- * Whether a path in the model is the content of an inline config. Such content may change, because it does not refer to
- * data.
+ * Whether a path in the model is the content of an inline config. Such content may change with the version, because it
+ * does not refer to data as a file path does.
  */
 const isContent = ([section, , key]: readonly string[]): boolean =>
   section === 'configs' && key === 'content';

@@ -13,9 +13,9 @@ import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 
 /**
- * Creates an overlay directory under `stage`. It contains the new texts at their original paths. Symbolic links lead to
- * everything else in the files' directories and all parent directories. `include` and `extends` then find the new
- * texts, and relative paths the original files.
+ * Creates an overlay directory under `stage`. It contains the new contents of the files at their original paths.
+ * Symbolic links lead to everything else in the files' directories and all parent directories. `include` and `extends`
+ * then find the new contents, and relative paths still lead to the original files.
  */
 export async function createOverlayDirectory(
   stage: string,
@@ -30,7 +30,7 @@ export async function createOverlayDirectory(
   const shadowed = new Set(places.flatMap(listPathAndParents));
   for (const path of shadowed) {
     await mkdir(join(root, path), { recursive: true });
-    // If a directory cannot be listed, compose finds nothing by name alone there.
+    // A directory that cannot be listed gets no links, because it contains nothing that compose finds by name alone.
     for (const name of await readdir(path).catch(() => [])) {
       const entry = join(path, name);
       if (!own.has(entry) && !shadowed.has(entry)) await symlink(entry, join(root, entry));
@@ -77,7 +77,7 @@ interface LinkPosition {
   start: number;
 }
 
-/** Finds the positions in `include` and `extends` of linked files and base directories. */
+/** Finds the positions of all paths in `include` and `extends`: the paths of linked files and base directories. */
 function findLinkPositions({ documents }: ComposeFile): LinkPosition[] {
   const places = documents.flatMap((yaml) => [
     ...findIncludePositions(yaml, yaml.get(yaml.contents, 'include')),

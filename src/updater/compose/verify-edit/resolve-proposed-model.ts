@@ -75,7 +75,10 @@ export async function resolveProposedModel(
   }
 }
 
-/** Replaces temporary paths in compose's error, because temporary files are deleted before printing. */
+/**
+ * Replaces temporary paths in compose's error with the original paths. The temporary files are deleted before the error
+ * is printed.
+ */
 function restoreOriginalPaths(error: UpdateError, paths: ReadonlyMap<string, string>): UpdateError {
   const own = (text: string) => [...paths].reduce((done, [from, to]) => done.replaceAll(from, to), text);
   return new UpdateError(error.code, own(error.message), {

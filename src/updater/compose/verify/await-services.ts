@@ -34,8 +34,8 @@ const missingMs = 10_000;
 const tries = 5;
 
 /**
- * Waits until all containers of the updated services exist, are healthy and have final names, and no other command is
- * replacing them. Returns the health reports, and the containers from the last inspection.
+ * Waits until all containers of the updated services exist, are healthy and have their final names, and no other
+ * command is replacing them. Returns the health reports, and the containers from the last inspection.
  * @param app - service that must run longer than other services to count as healthy
  * @param first - containers of the project if they were just listed, otherwise null
  * @throws RetryableError; UpdateError broken
@@ -129,8 +129,8 @@ async function finishConcurrentCompose(
       (!isUnstartedWithTemporaryName(container) || debris.some(({ id }) => id === container.id)),
   );
   await renameContainers(work, nameless);
-  // This run creates no more containers, so start what a killed command stopped or never started (docs/contract.md
-  // 2.18).
+  // This run creates no more containers, so start the containers that a killed command stopped or never started
+  // (docs/contract.md 2.18).
   const toStart = own.filter(
     (container) =>
       debris.some(({ id }) => id === container.id) ||
@@ -143,7 +143,9 @@ async function finishConcurrentCompose(
   return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
 }
 
-/** Returns each updated service's containers that must run, with existing and required numbers. */
+/**
+ * For each updated service, returns the containers that must run, and the numbers of existing and required containers.
+ */
 export function listWatchedServices(rollout: Rollout, now: readonly Container[]): WatchedService[] {
   const ids = requiredContainerIdsOf(rollout, now);
   const lasting = rollout.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);

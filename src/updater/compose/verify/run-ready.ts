@@ -16,8 +16,8 @@ const connectionLostMessage = /^(?:error during connect|(?:cannot|failed to) con
 const missingTimeoutMessage = /exec: "timeout"|executable file [`'"]?timeout/;
 
 /**
- * Runs the release's ready command in a container of the app (docs/contract.md 2.27). The container's `timeout` limits
- * the time, because killing docker would leave the ready command running.
+ * Runs the release's ready command in a container of the app (docs/contract.md 2.27). The program `timeout` in the
+ * container limits the time, because killing the docker command would leave the ready command running.
  * @param verifyBy - end of `--wait-timeout`, as a `performance.now()` time in ms
  * @throws UpdateError broken; RetryableError if the container was restarted and must be verified again
  */
@@ -69,8 +69,8 @@ export async function runReadyCommand(
   const how = isLate ? `did not finish within ${limit} s${still}` : `failed with exit code ${exitCode}`;
   const message = [`the ready command in ${name} ${how}`, ...lines.slice(-1)].join(': ');
   const failure = new UpdateError('broken', message, { detail: lines });
-  // The result is unclear if the engine restarted or the container was stopped. The engine may report the command's end
-  // before the container's.
+  // The result is unclear if the engine restarted or the container was stopped. The engine may report the end of the
+  // command before the end of the container.
   const isUnclear = (isKilled && !isLate) || connectionLostMessage.test(lines.at(-1) ?? '');
   throw isUnclear ? new RetryableError('unclear', failure) : failure;
 }

@@ -17,9 +17,9 @@ import type { ReplacementContext } from '../replace/replacement.ts';
 import { formatContainerNames, renameContainers, startContainers } from '../replace/stop-containers.ts';
 
 /**
- * Starts containers outside this update that another compose command left stopped after a conflict. Containers that
- * were stopped on purpose stay stopped. Returns whether there was such a command, because it may also have changed
- * updated services.
+ * Starts containers outside this update that another compose command left stopped because of a conflict with this run.
+ * Containers that were stopped on purpose stay stopped. Returns whether there was such a command, because it may also
+ * have changed updated services.
  * @param first - containers of the project, just listed
  */
 export async function startInterruptedContainers(

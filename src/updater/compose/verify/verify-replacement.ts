@@ -12,8 +12,8 @@ import { runReadyCommand } from './run-ready.ts';
 import { startInterruptedContainers } from './start-interrupted.ts';
 
 /**
- * Runs the `verify` phase: the containers must be healthy and run the pulled images. Warns if another process has
- * changed the project's containers.
+ * Runs the `verify` phase, which checks that the containers are healthy and run the pulled images. Warns if another
+ * process has changed the project's containers.
  * @param seen - containers of the project if they were just listed, otherwise null
  * @throws UpdateError broken; RetryableError
  */
@@ -63,7 +63,8 @@ export async function verifyUnchangedServices(
 ): Promise<void> {
   const verifyBy = performance.now() + context.options.limits.waitTimeoutMs;
   context.log.enterPhase('verify');
-  // This run changes none of the containers. No later run may assume that this run stopped them.
+  // Remove the containers from the journal, because this run does not change them. No later run may assume that this
+  // run stopped them.
   await context.journal.tryWrite({ containers: [] });
   const up = services.flatMap(({ name: service, containers }) =>
     containers.filter(isUp).map(({ id }) => ({ service, id })),
@@ -77,13 +78,16 @@ export async function verifyUnchangedServices(
   });
 }
 
-/** Whether an updated service's container has another image than the pulled one. */
+/** Whether a container of an updated service has a different image from the one that was pulled. */
 export const hasUnexpectedImage = ({ moved }: Rollout, container: Container): boolean => {
   const image = moved.find(({ name }) => name === serviceOf(container))?.image;
   return image !== null && image !== undefined && !isContainerOfImage(container, image);
 };
 
-/** Warns about changed addresses that a reverse proxy may have cached; empty if none. */
+/**
+ * Returns a warning about changed addresses that a reverse proxy may have cached. The text is empty if there are no
+ * such addresses.
+ */
 export function formatChangedAddressWarning({ words }: Rollout, now: readonly Container[]): string {
   const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
     const current = now.find((each) => each.name === name)?.ips ?? [];

@@ -33,7 +33,10 @@ export class ContainerStartWatch {
   readonly #watched: Watched;
   readonly #around: MountSelectionContext;
   readonly #end: () => void;
-  /** Ids of containers that cannot write to the data. A container's mounts never change, so none is inspected again. */
+  /**
+   * Ids of containers that cannot write to the data. These containers are not inspected again, because a container's
+   * mounts never change.
+   */
   readonly #harmless = new Set<string>();
   #known = new Map<string, string>();
   #heard = new Map<string, StartedContainer>();
@@ -67,8 +70,8 @@ export class ContainerStartWatch {
   }
 
   /**
-   * Call this after all services that use the data have stopped. The first start of a possible writer then aborts
-   * `work`.
+   * Call this after all services that use the data have stopped. The first start of a container that may write to the
+   * data then aborts `work`.
    */
   async begin(work: AbortController): Promise<void> {
     this.#heard = new Map();
@@ -98,7 +101,10 @@ export class ContainerStartWatch {
     this.#work.abort(new ContainerStartedError());
   }
 
-  /** Returns all containers of covered services, also stopped ones, and all other possible writers. */
+  /**
+   * Returns all containers of covered services, even stopped containers, and other containers that can write to the
+   * data.
+   */
   async #look(): Promise<Container[]> {
     const { engine, project } = this.#doors;
     const [running, own] = await Promise.all([
@@ -136,13 +142,13 @@ export class ContainerStartWatch {
 
 /**
  * Once this many different containers have started, no further start is tolerated. A limit per container is not
- * sufficient: each `docker compose run` starts a new one.
+ * sufficient: each `docker compose run` starts a new container.
  */
 const mostStarted = 10;
 
 /**
- * Counts the unwanted starts of each container, keyed by name. Some are tolerated, because one `docker compose up` may
- * start containers in turn.
+ * Counts the unwanted starts of each container, keyed by name. Starts of different containers are not added up, because
+ * one `docker compose up` may start several containers in turn.
  */
 export class RepeatedStartCounter {
   readonly #stops = new Map<string, { count: number; at: number }>();

@@ -38,7 +38,10 @@ function groupMountsByService(
   }));
 }
 
-/** Creates a mount for the Engine API. With `NoCopy`, an empty volume receives no files of the image. */
+/**
+ * Creates a mount in the format of the Engine API. With `NoCopy`, the engine copies no files from the image into an
+ * empty volume.
+ */
 export const createHelperMount = (
   { volume, path, subpath }: Pick<SavedMount, 'volume' | 'path' | 'subpath'>,
   at: number,
@@ -93,7 +96,7 @@ function createHelperCall<V extends HelperOperation>(
       mounts: mounts.map(({ isFile, root, device, excluded, hasRsyncAttributes = false }) => ({
         ...{ isFile, excluded, hasRsyncAttributes },
         root: needsData ? root : null,
-        // Only while a restore point is created: a reboot may change a disk's device number.
+        // Check the device only while a restore point is created, because a reboot may change a disk's device number.
         device: canWriteCopies(verb) ? device : null,
       })),
     },
@@ -107,7 +110,7 @@ function createHelperCall<V extends HelperOperation>(
 }
 
 /**
- * Copies data while services are running, so that the copy after their stop is short.
+ * Copies the data while services are running, so that little remains to be copied after they have stopped.
  * @throws UpdateError save-failed
  */
 export async function copyMountsWhileRunning(
@@ -245,7 +248,7 @@ export async function requireSpaceToRestore(
   const looks = await inspectCurrentMounts(dataContext, mounts);
   const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);
   for (const [, own] of disks) {
-    // Space of current files counts as free, because the restore replaces or removes them.
+    // The space of current files counts as free, because the restore replaces or removes these files.
     const needed = own.reduce((sum, [at, now]) => sum + (mounts[at]?.bytes ?? 0) - now.bytes, 0);
     const neededFiles = own.reduce((sum, [at, now]) => sum + (mounts[at]?.files ?? 0) - now.files, 0);
     const free = Math.min(...own.map(([, now]) => now.free));
@@ -266,7 +269,8 @@ export async function requireSpaceToRestore(
 }
 
 /**
- * Restores the data from the copies, and compares the two. Can be called again after a failure.
+ * Restores the data from the copies, and compares the data with the copies. The function can be called again after a
+ * failure.
  * @throws UpdateError data-not-restored; the signal's reason
  */
 export async function restoreDataFromCopies(
@@ -291,7 +295,10 @@ export async function restoreDataFromCopies(
   }
 }
 
-/** Returns a function that creates progress callbacks. All mounts together log at most once a second. */
+/**
+ * Returns a function that creates progress callbacks. The progress of all mounts together is logged at most once a
+ * second.
+ */
 function createProgressReporters(
   { log }: DataContext,
   mounts: readonly SavedMount[],

@@ -216,7 +216,9 @@ export function listUnsavableContentReasons(
   ];
 }
 
-/** Removes mounts whose files are saved through another mount, also through a symbolic link. */
+/**
+ * Removes mounts whose files are also saved through another mount, or under another path because of a symbolic link.
+ */
 export const removeAliasedMounts = (mounts: readonly SavedMount[]): SavedMount[] => {
   const real = mounts.map((mount) => ({
     mount,
@@ -262,8 +264,8 @@ const fixedSeconds = 1;
 const tellingBytes = 50_000_000;
 
 /**
- * Estimates the downtime from the last restore point. If there is none, assumes 2 GB/s (memory) to 100 MB/s (slow
- * disk).
+ * Estimates the downtime from the last restore point. If there is no restore point, assumes a speed between 100 MB/s
+ * (slow disk) and 2 GB/s (memory).
  */
 export function estimateDowntime(bytes: number, last: PreviousSaveTiming | null): DurationEstimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {

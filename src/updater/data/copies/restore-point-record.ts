@@ -87,8 +87,8 @@ export class RestorePointRecord {
 }
 
 /**
- * Finds the newest restore point that a rollback can use, with the journal to undo. Null if there is none. Skips
- * restore points that are incomplete, used, or contain data that a rollback replaced.
+ * Finds the newest restore point that a rollback can use, with the journal of the run to undo. Returns null if there is
+ * no such restore point. Skips restore points that are incomplete, were used, or contain data that a rollback replaced.
  * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
  */
 export async function findUsableRestorePoint(directory: string, project: RestorePointProject) {

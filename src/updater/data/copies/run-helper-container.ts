@@ -78,9 +78,10 @@ export async function runHelperContainer<V extends HelperOperation>(
     throw toNoSpaceError(error);
   } finally {
     const uncancelled = dataContext.engine.uncancellable();
-    // Do not wait: the helper container changes no files, and a network share could block its removal forever.
+    // Do not wait for the removal: the helper container changes no files, and a network share could block the removal
+    // forever.
     if (call.verb === 'tables') removeHelperContainer(uncancelled, id).catch(() => {});
-    // Keep a prepared container that has succeeded, because another call may reuse it.
+    // Keep a container that was created ahead of time and has succeeded, because another call may reuse it.
     else if (!isKept) await removeHelperAndWait(uncancelled, id);
   }
 }
@@ -158,7 +159,7 @@ const definitionOf = ({
     CapAdd: networkOf === undefined ? rights : [],
     SecurityOpt: ['no-new-privileges', 'label=disable'],
     ReadonlyRootfs: true,
-    // The container then sees the host's file owners, even if the engine maps users.
+    // With this mode, the container sees the host's file owners, even if the engine maps users.
     UsernsMode: 'host',
     Memory: memory,
     MemorySwap: memory,
@@ -169,7 +170,10 @@ const definitionOf = ({
   },
 });
 
-/** Changes the code of a full-disk error to `no-space`. The engine and rsync report a full disk only as text. */
+/**
+ * Changes the code of a full-disk error to `no-space`. The engine and rsync report a full disk only in the text of a
+ * message.
+ */
 function toNoSpaceError(error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { message, detail } = error;
@@ -237,8 +241,8 @@ function waitForExit(engine: Engine, id: string): Promise<Json> {
 }
 
 /**
- * Waits until the container is gone and changes no more files. Ignores errors: if the engine does not respond, the
- * closed connection ends the container.
+ * Waits until the container is gone and can no longer change files. Errors are ignored: if the engine does not respond,
+ * the container exits when the connection closes.
  */
 async function removeHelperAndWait(engine: Engine, id: string): Promise<void> {
   try {

@@ -1,6 +1,6 @@
-// Removes a tree's surplus files, and gives its other files the contents of another tree. rsync would hold all names of
-// a directory in memory, and need several passes over large files. rsync 3.2 also silently leaves old blocks where the
-// source file has a hole.
+// Removes surplus files from a tree, and copies the contents of the other files from another tree. rsync does not do
+// this work, because it would hold all names of a directory in memory and need several passes over large files. rsync
+// 3.2 also silently leaves old blocks where the source file has a hole.
 
 import {
   closeSync,
@@ -46,7 +46,10 @@ export async function equalizeContents(
   more: (bytes: number) => void,
 ): Promise<void> {
   const comparison = new Comparison(isInPlace || isFile, more);
-  /** Maps inodes of hard-linked files from the second tree to the first; null if contents differ. */
+  /**
+   * Maps the inode of each hard-linked file in the second tree to the file's inode in the first tree; null if the
+   * contents differ.
+   */
   const linked = new Map<number, number | null>();
   const notEntered: Buffer[] = [];
   for await (const { name, full, status } of walkTree(to, excluded)) {
@@ -60,7 +63,7 @@ export async function equalizeContents(
       if (status.isDirectory()) await removeTree(to, full).catch(ignoreDiskFullError);
       else unlinkSync(full);
     } else if (!isSame) {
-      // Do not enter: a symbolic link in the first tree could lead out of the tree.
+      // Do not enter this directory: in its place, the first tree may have a symbolic link that leads out of the tree.
       if (source !== null) notEntered.push(below);
     } else if (status.isFile()) {
       const known = status.nlink > 1 && !isFile ? linked.get(status.ino) : undefined;
@@ -73,7 +76,10 @@ export async function equalizeContents(
   }
 }
 
-/** Ignores a full disk, because removing a whole tree needs space. The walk then removes the files one by one. */
+/**
+ * Ignores an error about a full disk, because removing a whole tree needs space. The walk then removes the files one by
+ * one.
+ */
 function ignoreDiskFullError(error: unknown): void {
   if (!isDiskFullError(error)) throw error;
 }

@@ -3,7 +3,7 @@ import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 import type { HelperOperation } from './helper-request.ts';
 
 // Schemas of the lines that main.ts prints; main.ts itself uses only the types. Each line is validated, because main.ts
-// processes files of possibly bad releases.
+// processes files that a bad release may have written.
 
 const { list } = storedFieldSchemas;
 const text = z.string();
@@ -31,8 +31,8 @@ const lookSchema = z.strictObject({
   /** Number of files and directories that can still be created. */
   freeFiles: number,
   /**
-   * Nested file systems or subvolumes. `strange`: files with unmapped owners. `tooLong`: paths too long to copy. Each
-   * lists at most five paths.
+   * Paths of nested file systems or subvolumes. `strange` lists files with unmapped owners, and `tooLong` lists paths
+   * that are too long to copy. Each list contains at most five paths.
    */
   inside: list(text),
   strange: list(text),
@@ -55,8 +55,8 @@ export interface DiskProbeResult extends z.infer<typeof probeSchema> {}
 
 const tablesSchema = z.strictObject({
   /**
-   * The kernel's mount tables, keyed by process id; `self` is the helper container. A table is empty if its process has
-   * exited.
+   * The kernel's mount tables, keyed by process id; `self` is the key of the helper container's table. A table is empty
+   * if its process has exited.
    */
   tables: z.record(text, text),
   /** Whether each requested mount is a directory, in the order of the request. */

@@ -49,7 +49,10 @@ const everyMs = 500;
 const lowestShare = 0.05;
 const fullDisk = 'the disk is full or a quota is exceeded';
 
-/** A bad release could craft a file that matches another under rsync's default, xxHash. */
+/**
+ * rsync option for comparing files. A bad release could craft a file that matches another under rsync's default
+ * checksum, xxHash.
+ */
 const untrusted = '--checksum-choice=md5';
 /** With these options, equal trees give equal archives. Holes are archived as zeros. */
 const tarArgs = [
@@ -103,7 +106,7 @@ async function inspectMount(at: number, { excluded }: RequestedMount): Promise<M
       if (linked.has(status.ino)) continue;
       const isLinked = !status.isDirectory() && status.nlink > 1;
       const canRemember = linked.size < mostLinked;
-      // If a hard-linked file is not remembered, each name counts as a fraction of it.
+      // If a hard-linked file is not remembered, each of its names counts as a fraction of the file.
       const share = isLinked && !canRemember ? 1 / status.nlink : 1;
       const bytes = status.blocks * 512;
       found.bytes += share * bytes;
@@ -128,8 +131,8 @@ function readDiskSpace(path: string): Pick<MountInspection, 'fileSystem' | 'size
 }
 
 /**
- * Rejects a mount that has changed since a `look`. The engine follows symbolic links in mount sources, which may now
- * lead elsewhere.
+ * Rejects a mount that has changed since an earlier `look` request. The engine follows symbolic links in mount sources,
+ * and these links may now lead elsewhere.
  */
 function requireUnchangedMounts({ mounts }: HelperRequest): void {
   for (const [at, { root, device }] of mounts.entries()) {
@@ -211,7 +214,8 @@ async function warm({ mounts }: HelperRequest): Promise<null> {
       });
       full.signal.throwIfAborted();
       if (isDiskFull(ended)) throw createNoSpaceError(restorePointMountPath, fullDisk);
-      // Codes 23 and 24: the running app changed or removed files. The second copy includes these changes.
+      // Exit codes 23 and 24 mean that the running app changed or removed files. The second copy includes these
+      // changes.
       requireSuccess('rsync', ended, [0, 23, 24]);
     }
   } finally {
@@ -291,8 +295,8 @@ async function restore({ mounts }: HelperRequest): Promise<string[][]> {
   }
   const more = createProgressPrinter();
   const ends = (at: number) => [copyPathOf(at), dataMountPathOf(at)] as const;
-  // First remove surplus files from all mounts, because the disk may be full. Copies of older updaters lack attributes.
-  // Contents are then written in place, which retains attributes.
+  // First remove surplus files from all mounts, because the disk may be full. The copies of older updaters lack
+  // attributes. Contents are then written in place, so that the current files keep their attributes.
   for (const [at, mount] of mounts.entries())
     await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
   for (const [at, mount] of mounts.entries())

@@ -16,9 +16,9 @@ const [lineFeed, carriageReturn] = [10, 13];
 const exactly = ['-aHASXX', '--numeric-ids', '--modify-window=-1', '--one-file-system', '--delete'];
 
 /**
- * Filters that neither copy nor remove attributes named `user.rsync.%…`; a single `-X` would remove them. The second
- * filter is rsync's default, which other filters disable. ACLs are still copied, because rsync does not treat them as
- * attributes.
+ * Filters that neither copy nor remove attributes named `user.rsync.%…`. Without a filter, a single `-X` would remove
+ * these attributes. The second filter is rsync's default, which other filters disable. ACLs are still copied, because
+ * rsync does not treat them as attributes.
  */
 const withoutRsyncAttributes = ['--filter=-x user.rsync.%*', '--filter=-x system.*'];
 
@@ -64,13 +64,16 @@ export async function runRsync(
 const rsyncPatternOf = (path: string): string =>
   /[*?[]/.test(path) ? path.replaceAll(/[\\*?[]/g, String.raw`\$&`) : path;
 
-/** Whether a line ends with error 28 (full disk) or 122 (quota). No file name can be at the end. */
+/**
+ * Whether a line ends with the error number 28 (full disk) or 122 (exceeded quota). No file name can be at the end of a
+ * line.
+ */
 export const isDiskFull = ({ code, errors }: ProgramResult): boolean =>
   code !== 0 && errors.some((line) => /\((?:28|122)\)$/.test(line));
 
 /**
- * Formats a failed program's error: exit code, most specific error, last lines of standard error. Null if the exit code
- * is accepted.
+ * Formats a failed program's error from the exit code, the most specific error and the last lines of standard error.
+ * Returns null if the exit code is accepted.
  */
 export function formatProgramError(
   program: string,

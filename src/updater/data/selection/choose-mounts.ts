@@ -62,7 +62,7 @@ const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
 const volumesDirectoryOf = ({ dataRoot }: MountSelectionContext): string =>
   join(dataRoot || '/var/lib/docker', 'volumes');
 
-/** Returns why such a mount is not saved; null if the mount is data. */
+/** Returns why a mount of this type and path is not saved; null if the mount is data. */
 function noDataReasonOf(type: string, path: string, files: readonly string[]): string | null {
   if (type === 'tmpfs') return inMemory;
   if (type !== 'bind') return null;
@@ -77,7 +77,10 @@ export const isSavableMount = ({ type, source, writable }: Mount, files: readonl
   noDataReasonOf(type, normalizeContainerPath(source), files) === null &&
   !(type === 'bind' && source.endsWith('.sock'));
 
-/** `path`: host path; empty if there is none. `volume`: empty for a bind mount, or a local volume with `o=bind`. */
+/**
+ * `path` is the host path, or empty if the mount has no host path. `volume` is empty for a bind mount, and for a local
+ * volume with `o=bind`.
+ */
 export function mountSourceOf(
   mount: StorageMount,
   around: Pick<MountSelectionContext, 'options'>,
@@ -192,7 +195,7 @@ interface NestedMount {
   excluded: readonly string[];
 }
 
-/** Removes mounts inside other saved mounts. Of several mounts with one source, keeps the first. */
+/** Removes mounts inside other saved mounts. Of several mounts with the same source, keeps the first. */
 export const outermostMountsOf = <M extends NestedMount>(mounts: readonly M[]): M[] =>
   mounts.filter(
     (mount, at) =>
@@ -206,8 +209,8 @@ const reaches = ({ path: root, excluded }: NestedMount, path: string): boolean =
   isWithin(path, root) && !excluded.some((each) => isWithin(path, join(root, each)));
 
 /**
- * Finds running containers that can write to saved data and are not stopped. Only warns about administration tools,
- * which mount the compose directory or all volumes.
+ * Finds running containers that can write to saved data and are not stopped. For administration tools, which mount the
+ * compose directory or all volumes, returns only a warning.
  */
 export function evaluateRunningWriters(
   mounts: readonly UncheckedMount[],

@@ -36,14 +36,18 @@ interface UndecidedData {
   /** Key to set in the settings file: the service, mount or host. */
   key: string;
   sentence: string;
-  /** Proposed setting: `none` if the data cannot be saved, or only with other programs' data. */
+  /**
+   * Proposed setting. It is `none` if the data cannot be saved, or can be saved only together with other programs'
+   * data.
+   */
   proposal: 'save' | 'none';
 }
 
 export interface EvaluatedDataSettings extends DataCoverage {
   undecided: readonly UndecidedData[];
   /**
-   * Line for the settings file, such as `data: {db: save}`. Declares all undecided keys and repeats existing entries.
+   * Line for the settings file, such as `data: {db: save}`. The line declares all undecided keys and repeats existing
+   * entries.
    */
   line: string;
   /** Mistakes in the settings, one sentence each. */
@@ -208,8 +212,8 @@ function sharedHostDirectoryOf(
 }
 
 /**
- * Returns a service's data setting as `word`, such as `save`; null if there is none. `where` is its location, for
- * messages.
+ * Returns a service's data setting; null if there is none. `word` is the setting, such as `save`; `where` is its
+ * location, for messages.
  */
 function findDataSetting(
   service: string,

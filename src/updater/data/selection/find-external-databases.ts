@@ -11,7 +11,7 @@ interface ExternalDatabase {
 }
 
 /**
- * Returns each external database host once, with the alphabetically first variable.
+ * Returns each external database host once, with the alphabetically first of the variables that contain the host.
  * @param services - all services of the project
  * @param containers - containers of the project
  */
@@ -42,7 +42,7 @@ export const listDatabaseHosts = (containers: readonly Container[]): string[] =>
 const schemes =
   /postgres|pgsql|mysql|mariadb|mongo|redis|valkey|amqp|sqlserver|mssql|oracle|clickhouse|cockroach|cassandra|couchdb|neo4j|nats|kafka|pulsar/i;
 const names = /DB|DATABASE|PG|POSTGRES|MYSQL|MARIADB|MONGO|REDIS/;
-/** After HOST in a variable name, these words show another purpose, as in `DB_HOST_PASSWORD`. */
+/** Words that, after HOST in a variable name, show that the value is not a host, as in `DB_HOST_PASSWORD`. */
 const otherThings = /PASS|SECRET|TOKEN|KEY|CERT|USER|PORT|SSL|AUTH/;
 
 /** Returns the database hosts in a variable, in lower case and without ports. Takes linear time. */
@@ -65,7 +65,7 @@ function isDatabaseHostVariable(variable: string): boolean {
   return host > 0 && !otherThings.test(variable.slice(host));
 }
 
-/** Parses a database URL; null for any other text. The returned hosts may include a port. */
+/** Parses a database URL. Returns null if the text is not a URL. The returned hosts may include a port. */
 function parseDatabaseUrl(text: string): { scheme: string; hosts: string[] } | null {
   const at = text.indexOf('//');
   const scheme = text.slice(0, Math.max(at, 0));
@@ -105,7 +105,7 @@ const isHost = (text: string): boolean =>
 const isLoopback = (host: string): boolean =>
   /^(?:localhost|localhost\.localdomain|ip6-localhost|127\.[\d.]+|0\.0\.0\.0|::1?)$/.test(host);
 
-/** Returns a check whether a host name belongs to the project, as the given container resolves the name. */
+/** Returns a function that checks whether a host name, as the given container resolves it, belongs to the project. */
 function createInsideCheck(
   services: readonly string[],
   containers: readonly Container[],

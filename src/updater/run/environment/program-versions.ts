@@ -26,7 +26,7 @@ const programsSchema = z.object({
 });
 type Programs = z.infer<typeof programsSchema>;
 
-/** Written by the image build, because running both programs in each run would take 0.1 s. */
+/** The image build writes the versions to this file, because running both programs in each run would take 0.1 s. */
 const versionsFilePath = join(import.meta.dirname, 'programs.json');
 
 /** Newest major version of the docker CLI that is known to work with engine API `requiredApiVersion`. */
@@ -48,7 +48,7 @@ export async function requireCompatiblePrograms(
   const { exitCode, stdout, stderr } = await engine.call(['version', '--format', '{{.Client.Version}}']);
   if (exitCode !== 0) {
     const message = `the docker CLI of this image cannot use the engine: ${lastLineOf(stderr)}`;
-    // If HEAD /_ping fails, the CLI's API version may be too new for the engine.
+    // If HEAD /_ping fails, the docker CLI uses its own API version, which may be too new for the engine.
     const advice = 'Update the engine. If a proxy is in front of the engine, allow HEAD /_ping.';
     throw new UpdateError('engine-version', message, { advice });
   }
@@ -63,7 +63,7 @@ export async function readProgramVersions(file: string): Promise<Programs | null
   return createJsonTextSchema(programsSchema).safeParse(text).data ?? null;
 }
 
-/** If true, the docker CLI is certain to work with the engine, and need not be run. */
+/** True if it is certain that the docker CLI works with the engine. The CLI then need not be run as a test. */
 async function canUseEngine(engine: Engine, { api }: EngineVersionInfo, known: Programs): Promise<boolean> {
   if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > newestKnownMajor) return false;
   return (
@@ -73,7 +73,7 @@ async function canUseEngine(engine: Engine, { api }: EngineVersionInfo, known: P
   );
 }
 
-/** In ms, for each version. An engine that is shutting down may never respond. */
+/** Time limit in ms for the query of each version. An engine that is shutting down may never respond. */
 const deadlineMs = 4_000;
 
 /** The output of `--version`: the updater, the programs in its image, and the engine if it responds. */

@@ -5,7 +5,7 @@ import { type EngineError, findEngineError } from '../../../engine/http/engine-e
 import { proxyAdvice } from '../../../engine/proxy-error.ts';
 import { readUserMapping } from '../../../engine/self/user-mapping.ts';
 
-/** Keyed by the reason why root in this container is not root on the host. */
+/** Advice for each reason why root in this container is not root on the host. */
 const adviceFor = {
   remapped:
     'Add --userns=host to the docker run command. This engine maps users (userns-remap), so root in a container does not have permission to use its socket.',
@@ -46,7 +46,7 @@ export function explainUnusableEngine(
   // The engine itself has responded with an error, for example because its authorization plugin is not working.
   if (error.status !== null)
     return new UpdateError('engine-unavailable', `the engine at ${host} rejects requests: ${message}`);
-  // The README's command mounts the socket of a rootful engine; this host may have a rootless one.
+  // The README's command mounts the socket of a rootful engine; this host may have a rootless engine.
   return new UpdateError(
     'no-socket',
     `no engine responds at ${host}: ${message}`,

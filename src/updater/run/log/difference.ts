@@ -4,8 +4,8 @@ import { listEnvFiles, type ProjectFiles } from '../../../core/compose/project-f
 import { createUnifiedDiff } from '../../../core/text/unified-diff.ts';
 
 /**
- * Formats the changes in a file. Unchanged lines, comments and `hidden` values may be secret, so they are left out.
- * With `isShipped`, lines around a change are shown: the text comes from a release.
+ * Formats the changes in a file. Unchanged lines, comments and the values of `hidden` variables may be secret, so they
+ * are left out. With `isShipped`, the lines around a change are shown, because the text comes from a release.
  */
 export function formatFileDifference(
   name: string,
@@ -24,7 +24,7 @@ export function formatFileDifference(
 const withoutYamlComment = (line: string): string =>
   /^[-+]/.test(line) ? line.replace(/(?<=[-+\s])#.*?(\r?)$/s, '# …$1') : line;
 
-/** Writes `…` for the comment in a line: `+SVC_VERSION=v1.5.0 # …`. A hidden variable's value is also replaced. */
+/** Replaces the comment in a line by `…`: `+SVC_VERSION=v1.5.0 # …`. Also replaces the value of a `hidden` variable. */
 function withoutEnvComment(line: string, hidden: readonly string[]): string {
   const sign = line.charAt(0);
   if (sign !== '+' && sign !== '-') return line;

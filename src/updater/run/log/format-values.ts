@@ -9,7 +9,7 @@ export const formatSeconds = (ms: number, digits = 0): string => `${(ms / 1000).
 export const formatSize = (bytes: number): string =>
   bytes < 999_500_000 ? `${Math.ceil(bytes / 1_000_000)} MB` : `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 
-/** Removes repeated lines and adds a count. A container that keeps crashing repeats its lines. */
+/** Removes repeated lines and adds their number. A container that keeps crashing repeats its lines. */
 export function collapseRepeatedLines(lines: readonly string[]): string[] {
   const times = new Map<string, number>();
   for (const line of lines) times.set(line, (times.get(line) ?? 0) + 1);

@@ -1,7 +1,7 @@
 import { formatSeconds } from './format-values.ts';
 import type { Log } from './run-log.ts';
 
-/** In ms. A waiting run must log every 10 s, and timers may be late. */
+/** Interval in ms. A waiting run must log a line every 10 s, and timers may be late. */
 const heartbeatMs = 9_000;
 
 export function logWaitIfQuiet(log: Log, sentence: string): void {

@@ -42,8 +42,8 @@ const shownNamesOf = ({ image, volumes, env_file, secrets, configs }: ComposeSer
 const unescapeDollars = (text: string): string => text.replaceAll('$$', '$');
 
 /**
- * Returns an image reference, its repository and its tag. The repository is separate, so that it is shown with any
- * other tag.
+ * Returns an image reference, its repository and its tag. The repository is a separate text, so that it is also shown
+ * with another tag.
  */
 export function imageReferencePartsOf(image: string): string[] {
   const { repository = image, tag = null } = parseImageReference(image) ?? {};
@@ -62,7 +62,9 @@ export const createContainerMaskRules = (containers: readonly Container[]): Mask
   ]),
 });
 
-/** For the requests that `up` would send. Since compose 5, only such requests contain values from new env files. */
+/**
+ * Rules for the requests that `up` would send. Since compose 5, only such requests contain values from new env files.
+ */
 export const createEngineRequestMaskRules = (sent: Iterable<{ body: Json }>): MaskRules => ({
   secrets: [...sent].flatMap(({ body }) => environmentSecretsOf(body)),
 });

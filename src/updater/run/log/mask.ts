@@ -18,9 +18,9 @@ import {
 export interface MaskRules {
   /** Possible secrets, such as environment values. Short values and log keywords are still shown. */
   secrets?: Iterable<SecretText>;
-  /** Image references, paths, project and service names. Secret values within these texts are shown. */
+  /** Image references, paths, and names of projects and services. Secret values within these texts are not masked. */
   shown?: Iterable<string>;
-  /** Host names in messages. They are shown, except as the value of a variable with a secret-looking name. */
+  /** Host names in messages. A host name is shown, unless it is the value of a variable with a secret-looking name. */
   hosts?: Iterable<string>;
   /** Texts that are hidden in any case, such as registry passwords. */
   hidden?: Iterable<string>;
@@ -28,13 +28,13 @@ export interface MaskRules {
 
 export const maskedText = '***';
 // The length of the scheme is limited, so that long runs of letters are not scanned from each letter. A user name of 16
-// or more characters without a password is a token: https://ghp_…@github.com.
+// or more characters without a password is treated as a token, as in https://ghp_…@github.com.
 const urlCredentials =
   /\b([a-z][a-z0-9+.-]{0,30}:(?:\\{0,3}\/){2})(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
 
 /**
  * Creates the filter for every log line (docs/contract.md 6.6). Secrets of 8 or more characters become `***`, in any
- * encoding. If the key suggests a secret, 4 characters are enough. Credentials in URLs are always masked.
+ * encoding. If the key suggests a secret, 4 characters are sufficient. Credentials in URLs are always masked.
  */
 export function createMaskFilter({
   secrets = [],
@@ -72,7 +72,7 @@ export class Mask {
   /** Even without rules, this masks credentials in URLs. */
   #mask = createMaskFilter({});
 
-  /** The source is called when the next text is masked. Many runs log little and need no rules. */
+  /** The source is called only when the next text is masked, because many runs log little and do not need its rules. */
   add(source: () => MaskRules): void {
     this.#sources.push(source);
   }
@@ -109,11 +109,11 @@ const passwordsIn = (value: string): string[] =>
     password === user ? [] : [unescaped(password)],
   );
 
-/** States of containers and health checks that the engine reports. Never masked. */
+/** States of containers and health checks that the engine reports. They are never masked. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
 const logKeywords = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
-/** Accepts version tags and log keywords. They are not secret, and the server must read them in the log. */
+/** Accepts version tags and log keywords. They are not secret, and the server must be able to read them in the log. */
 const isLogKeyword = (text: string): boolean =>
   parseSemverTag(text).kind !== 'other' || logKeywords.has(text);
 
@@ -121,8 +121,8 @@ const isLogKeyword = (text: string): boolean =>
 const isIpAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
 
 /**
- * Shown even if they contain a secret value (docs/contract.md 6.7). If `updated` were masked because of the password
- * `update`, the log would reveal the password.
+ * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). If `updated` were masked because of
+ * the password `update`, the log would reveal the password.
  */
 const ownTexts = [
   ...logKeywords,
@@ -136,7 +136,7 @@ const ownTexts = [
 function hideSecrets(text: string, secrets: TextMatcher, shown: TextMatcher): string {
   const readings = decodeLine(text).map((reading) => ({ reading, found: secrets(reading) }));
   if (readings.every(({ found }) => found.length === 0)) return text;
-  /** For each position, the farthest end of all shown texts that begin at or before the position. */
+  /** For each position, the farthest end of any text in `shown` that begins there or earlier. */
   const shownUntil = new Int32Array(text.length);
   for (const { reading } of readings) {
     for (const { start, lengths } of shown(reading)) {
@@ -177,7 +177,9 @@ function hideSecrets(text: string, secrets: TextMatcher, shown: TextMatcher): st
 
 const at = (numbers: Int32Array, position: number): number => numbers[position] as number;
 
-/** True if a match is not part of a longer word. In a project called acme, acme4711 may be a secret. */
+/**
+ * True if a match is not part of a longer word. Even if the project is named acme, the text acme4711 may be a secret.
+ */
 function isWholeWord(text: string, start: number, end: number): boolean {
   const isLetter = (char: string | undefined) => char !== undefined && /[A-Za-z0-9]/.test(char);
   const isCut = (at: number) => isLetter(text[at - 1]) && isLetter(text[at]);

@@ -19,7 +19,7 @@ export type TextMatcher = (reading: DecodedLine) => Match[];
 
 /**
  * Creates an Aho-Corasick automaton, because one regular expression for thousands of texts would be slow and large.
- * Lines are read from the end: several escapes may end at a position, but only one begins there.
+ * Lines are read from their end, because several escapes may end at a position, but only one can begin there.
  */
 export function createTextMatcher(texts: Iterable<string>): TextMatcher {
   const all = [...new Set(texts)];
@@ -32,7 +32,7 @@ export function createTextMatcher(texts: Iterable<string>): TextMatcher {
    * characters read with which a text begins.
    */
   const otherwise = new Int32Array(size);
-  /** For each node, the node of the longest text that its characters begin with; 0 if none. */
+  /** For each node, the node of the longest text that its characters begin with; 0 if there is no such text. */
   const outcome = new Int32Array(size);
   let nodes = 1;
 
@@ -44,7 +44,8 @@ export function createTextMatcher(texts: Iterable<string>): TextMatcher {
     }
   };
 
-  // All texts grow together: the fallback of a node has fewer characters, and must exist first.
+  // All texts are added together, one character at a time: the fallback of a node has fewer characters and must exist
+  // first.
   let growing = all.map((text) => ({ text, node: 0 }));
   for (let length = 1; growing.length > 0; length += 1) {
     growing = growing.filter(({ text }) => text.length >= length);
@@ -158,7 +159,7 @@ const shortestBase64 = 6;
 /** Returns the base64 forms of a value, at the start of a text and inside one. */
 export function encodeBase64Forms(value: string): string[] {
   const whole = Buffer.from(value).toString('base64').replace(/=+$/, '');
-  // At each of the three byte alignments. Characters that depend on neighboring bytes are left out.
+  // The forms at each of the three byte alignments. Characters that depend on neighboring bytes are left out.
   const inside = [0, 1, 2].map((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)]);
     return bytes.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6));

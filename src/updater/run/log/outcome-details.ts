@@ -8,11 +8,14 @@ export interface OutcomeFacts {
   version: string | null;
   project: ComposeProject | null;
   services: readonly string[];
-  /** Set only if another service must not be recreated without a dump of its data. */
+  /**
+   * Services that can be recreated safely. Set only if another service must not be recreated without a dump of its
+   * data.
+   */
   safeServices?: readonly string[];
   /** Whether a restore point is complete, and the new version has not been rolled back. */
   canRollBack?: boolean;
-  /** Not updated, but covered by a restore point. Stopped while data is restored. */
+  /** Services that a restore point covers but the run does not update. They are stopped while data is restored. */
   dataServices?: readonly string[];
   /** State that an interrupted run has left; null if no run was interrupted. */
   interruptedState: string | null;

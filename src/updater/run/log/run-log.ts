@@ -15,7 +15,7 @@ export class Log {
   #phase: Phase = 'inspect';
   readonly #mask = new Mask();
   readonly #sinks: Sink[];
-  /** All lines so far, because a copy of the log may begin later. */
+  /** All lines so far. A copy of the log may begin during the run, and must also contain the earlier lines. */
   readonly #lines: string[] = [];
 
   #lastAt = performance.now();
@@ -61,7 +61,10 @@ export class Log {
     return this.#mask.apply(text);
   }
 
-  /** Copies the log, from its first line, to a file that outlives the container. A resumed run appends with `add`. */
+  /**
+   * Copies the log, from its first line, to a file that outlives the container. With `add`, a resumed run appends to
+   * the file.
+   */
   copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
     let works = true;
     // The copy is optional. If the disk is full, the container's own log still has all lines.
@@ -74,7 +77,7 @@ export class Log {
       }
     };
     const whole = (flag: 'w' | 'a') => {
-      // Unlinked, not overwritten, because a backup may contain a hard link to the old copy.
+      // The old copy is unlinked and not overwritten, because a backup may contain a hard link to it.
       if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
       writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
       chownLikeParentDirectory(path).catch(() => {});
@@ -108,13 +111,16 @@ export class Log {
   }
 }
 
-/** Writes to standard output (fd 1) or error (fd 2). Synchronous, so that no line is lost if the process is killed. */
+/**
+ * Writes to standard output (fd 1) or error (fd 2). Writes are synchronous, so no line is lost if the process is
+ * killed.
+ */
 export function createOutputSink(format: LogFormat, fd = 1): Sink {
   const destination = pino.destination({ fd, sync: true });
   if (format === 'line') return (event) => destination.write(`${formatEventLine(event)}\n`);
   let time = '';
-  // Pino leaves most control characters of a terminal unescaped. JSON parsers decode the escapes added here, such as
-  // `\u009b`.
+  // Pino does not escape most control characters of a terminal. They are escaped here, such as `\u009b`, and JSON
+  // parsers decode them.
   const write = (line: string) => destination.write(`${escapeUnprintable(line.trimEnd())}\n`);
   const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, { write });
   return (event, fields) => {

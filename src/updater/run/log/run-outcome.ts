@@ -106,7 +106,7 @@ export function toRunOutcome(result: RunResult, exitCode: number): RunOutcome {
   };
 }
 
-/** In characters. A release may cause a long error, and a stack's outcome must fit in a label. */
+/** Maximum length in characters. A release may cause a long error, and a stack's outcome must fit in a label. */
 const maxDetailLength = 2_000;
 
 /** The last error may be in the given lines, which have not been logged yet. */
@@ -198,7 +198,7 @@ const describeFiles = ({ leftAlone }: OutcomeFacts): string =>
 const describeEdits = ({ leftAlone }: OutcomeFacts): string =>
   leftAlone ? `; ${describeUserEdits(leftAlone)}` : '';
 
-/** For `bump`, and before the running version is found, the version is null. */
+/** The version is null for `bump`, and if the run ends before it has found the running version. */
 function formatNothingChanged(facts: OutcomeFacts): string {
   const { version, interruptedState: halfDone } = facts;
   if (halfDone) return `nothing was changed by this run; ${halfDone}`;
@@ -216,7 +216,7 @@ function formatBrokenAdvice(facts: OutcomeFacts, { code, advice, state }: Update
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
   const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run {command} again`;
-  // Without `up`: with the edited files, compose may start an older version on migrated data.
+  // The advice does not suggest `up`: with the edited files, compose may start an older version on migrated data.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =
     code === 'broken' && state === null && facts.canRollBack

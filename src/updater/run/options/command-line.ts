@@ -87,7 +87,8 @@ export function parseCommandLine(
   const typed = readFlags(hasVerb ? args.slice(1) : args, table, mistakes);
   const values = new Map([...readVariables(env, table), ...typed]);
   mistakes.push(...findUsageMistakes(command, values));
-  // If no services are listed, the settings file, which is read later, may still list them.
+  // A missing list of services is not an error yet, because the settings file, which is read later, may contain the
+  // list.
   if (mistakes.some((each) => each !== missingServiceMessage)) throw new UsageError(mistakes);
   return { ...nothing, command, values };
 }
@@ -175,7 +176,10 @@ function readFlags(args: readonly string[], table: UpdaterOptionTable, mistakes:
   );
 }
 
-/** The text is a name or JSON. If empty or invalid, returns the product svc and adds errors to `mistakes`. */
+/**
+ * The text is a name or a JSON object. If it is empty or invalid, returns the product svc; errors are added to
+ * `mistakes`.
+ */
 function readProduct(text: string | undefined, mistakes: string[]): Product {
   const given = text?.trim();
   if (!given) return svcProduct;
@@ -191,8 +195,8 @@ function readProduct(text: string | undefined, mistakes: string[]): Product {
 }
 
 /**
- * Returns the argument of `explain`; null (all codes) without one. An unknown code adds an error with similar codes to
- * `mistakes`.
+ * Returns the argument of `explain`; null, for all codes, if there is no argument. For an unknown code, adds an error
+ * that lists similar codes to `mistakes`.
  */
 function readCode(words: readonly string[], mistakes: string[]): ErrorCode | null {
   const [word = '-'] = words;

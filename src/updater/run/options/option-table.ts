@@ -248,7 +248,7 @@ export type UpdaterCommand = (typeof commandNames)[number] | 'help' | 'version';
 export const optionsByCommand: Readonly<Record<UpdaterCommand, UpdaterOptionTable>> = {
   update: updateOptionTable,
   plan: updateOptionTable,
-  // Without data options, because `fetch` takes no lock and could disturb a database during an update.
+  // `fetch` has no data options: it takes no lock, so inspecting data could disturb a database during an update.
   fetch: {
     ...selectUpdateOptions(
       'target',
@@ -306,7 +306,7 @@ export const environmentVariableOf = (name: string): string | null =>
 /** `pairs` is a mapping of services to keywords. */
 export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
-/** All options of settings files, and `data`: which data a restore point saves. */
+/** All options that a settings file may set, and `data`, which selects the data in a restore point. */
 export const settingsByKey = new Map<string, { name: string; form: SettingForm }>([
   ...Object.entries<UpdaterOption>({ ...updateOptionTable, ...bumpOptionTable }).flatMap(([name, row]) => {
     const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';

@@ -35,7 +35,7 @@ async function readSetFile(path: string): Promise<GivenValue[]> {
   const file = await readSmallFile(path, path).catch((error: unknown) => {
     throw error instanceof UpdateError ? new UsageError([error.message]) : error;
   });
-  // The server's file is deleted when a run ends; this container may have been restarted since.
+  // The server's file is deleted when a run ends, and this container may have been restarted since then.
   if (file === null && path === settingValuesPath) return [];
   if (file === null) throw new UsageError([`${path} does not exist`]);
   const { data = parseEnvFileSettings(file.text, path) } = entries.safeParse(file.text);

@@ -94,7 +94,7 @@ interface Place {
   follow(node: unknown): unknown;
 }
 
-/** Each reader returns the values or the end of an error message: `must be a single value`. */
+/** Each reader returns the values, or the end of an error message, such as `must be a single value`. */
 const settingReaders: Record<SettingForm, (node: unknown, location: Place) => GivenValue[] | string> = {
   value: (node, { where }) => {
     const value = textOf(node);
@@ -137,7 +137,7 @@ function parsed(file: TextFile) {
   }
 }
 
-/** Returns a scalar as written: a service may be called `no`, and `007` must not become 7. */
+/** Returns a scalar as written in the file: a service may be called `no`, and `007` must not become 7. */
 const textOf = (node: unknown): string | null => {
   if (!isScalar(node) || node.value === null) return null;
   return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
@@ -147,7 +147,7 @@ const createInvalidSettingsError = (mistakes: readonly string[]): UpdateError =>
   new UpdateError('settings-invalid', mistakes.at(-1) ?? '', { detail: mistakes.slice(0, -1) });
 
 /**
- * Reads at most 64 KiB; null if the file does not exist.
+ * Reads a text file of at most 64 KiB; returns null if the file does not exist.
  * @throws UpdateError settings-invalid
  */
 export async function readSmallFile(path: string, name: string): Promise<TextFile | null> {
@@ -158,7 +158,8 @@ export async function readSmallFile(path: string, name: string): Promise<TextFil
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // If the directory cannot be read either, a later check fails with a clearer message.
+    // If the directory cannot be read either, the file counts as missing, because a later check fails with a clearer
+    // message.
     if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
     if (code === 'ELOOP')
       throw createInvalidSettingsError([`${name} is a symbolic link, but must be a regular file`]);

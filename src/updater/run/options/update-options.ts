@@ -11,7 +11,7 @@ export type ProofOptions = UpdateOptions['proof'];
 /** Options of all commands on an instance. An option that the command lacks gets its default. */
 export function updateOptionsOf({ command, product, values }: CommandLine) {
   const { all, one, isOn } = createValueReader(values);
-  /** If the user listed services, a missing one is an error; a missing default worker is not. */
+  /** Whether the user listed the services. A missing listed service is an error; a missing default worker is not. */
   const servicesNamed = values.has('service');
   const [app = 'app', ...others] = servicesNamed ? all('service') : product.services;
   const workers: readonly string[] = others;
@@ -21,7 +21,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     project: one('project'),
     /** Path inside the container. */
     dir: one('dir'),
-    /** Only this container's labels are trusted. If null, the labels of all containers must agree. */
+    /** Id of the only container whose labels are trusted. If null, the labels of all containers must agree. */
     container: one('container'),
     app,
     workers,
@@ -56,12 +56,15 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
       release: one('release'),
       /** Path of the release archive inside the container. */
       archive: one('archive'),
-      /** Path inside the container. The trust file lists who may sign releases and channel files. */
+      /** Path of the trust file inside the container. The file lists who may sign releases and channel files. */
       trust: one('trust'),
       /** Path of the channel file inside the container. The file lists recalled releases. */
       channelFile: one('channel-file'),
     },
-    /** Keyed by name. The user is asked for undefined values. Null if the command has no `--set`. */
+    /**
+     * Values of new settings, keyed by name. The user is asked for undefined values. Null if the command has no
+     * `--set`.
+     */
     settings: 'set' in optionsByCommand[command] ? new Map(all('set').map(splitNameAndValue)) : null,
     /** Set to update a Swarm stack instead of a compose project. */
     stack: {
@@ -94,7 +97,7 @@ export function isSameRequest(
 /** `NAME` alone has no value. */
 export const splitNameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string, string | undefined];
 
-/** Whether a restore point saves a service's data, a mount (`app:/library`) or an external database host. */
+/** Whether a restore point saves the data of a service, of a mount (`app:/library`) or of an external database host. */
 export interface DataSetting {
   key: string;
   word: DataKeyword;
@@ -121,7 +124,9 @@ export type BumpOptions = ReturnType<typeof bumpOptionsOf>;
 export function bumpOptionsOf({ values }: CommandLine) {
   const { all, one, isOn } = createValueReader(values);
   return {
-    /** Compose directory. If null, the first file's directory; without files, the working directory. */
+    /**
+     * Compose directory. Null stands for the first file's directory or, if no files are given, the working directory.
+     */
     dir: one('dir'),
     files: all('file'),
     envFiles: all('env-file'),

@@ -22,8 +22,8 @@ export interface ExpectedDigests {
 type DigestOptions = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
 
 /**
- * Without a target, sets it to the release of the archive. `readExpectedDigests` later reports an archive that cannot
- * be verified.
+ * If no target is given, sets the target to the release of the archive. Ignores an archive that cannot be verified,
+ * because `readExpectedDigests` reports it later.
  */
 export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOptions> {
   const { proof, target } = options;

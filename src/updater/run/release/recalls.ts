@@ -20,8 +20,8 @@ export interface Recalls extends Pick<ChannelFile, 'recalled'> {
 }
 
 /**
- * Reads the channel file (docs/contract.md 3.24); null if there is none. Warns if the file has expired. Rejects a
- * recalled target, or only warns if the operator accepts the recall.
+ * Reads the channel file (docs/contract.md 3.24); returns null if there is no file. Warns if the file has expired.
+ * Rejects a recalled target, or only warns if the operator accepts the recall.
  * @throws UpdateError not-proven, recalled
  */
 export async function readRecalls({

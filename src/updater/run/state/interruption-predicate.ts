@@ -13,7 +13,7 @@ import {
 } from './rollout.ts';
 
 /**
- * Recognizes containers that a previous run created but did not start. They are no sign of a concurrent compose
+ * Recognizes containers that a previous run created but did not start. They do not indicate a concurrent compose
  * command.
  */
 export const createUnstartedContainerFilter =
@@ -25,8 +25,8 @@ export const createUnstartedContainerFilter =
       (isRunUnfinished(data) && isNewContainer(data.changeover, container)));
 
 /**
- * Recognizes containers that a previous run or a killed compose command stopped or did not start. Containers started
- * since are excluded, because only a user can have stopped them.
+ * Recognizes containers that are down because of a previous run or a killed compose command. Excludes containers that
+ * were started again afterwards, because only a user can have stopped those.
  * @param leftovers - containers that killed compose commands created as replacements
  */
 export function createInterruptionPredicate(

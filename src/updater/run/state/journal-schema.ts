@@ -55,7 +55,10 @@ const container = z.object({
   reference,
   /** Start time, which shows whether the container was started again later. */
   startedAt: text,
-  /** Whether the container must run afterwards: it was running, paused, restarting, or stopped by a previous run. */
+  /**
+   * Whether the container must run after the update. Set if it was running, paused or restarting, or if a previous run
+   * had stopped it.
+   */
   runs: flag,
   /** Whether the container was stopped at the time of this record. */
   down: flag,
@@ -79,8 +82,8 @@ const updatedServiceSchema = z.object({
   /** Set for a migration. Its containers must exit before the next services in the list are updated. */
   runsOnce: z.exactOptional(flag),
   /**
-   * Set if the release adds the service. `replicas` counts its containers. `isSeparate`: another publisher's service,
-   * without existing data; a rollback after its start needs no restore point.
+   * Set if the release adds the service. `replicas` counts its containers. `isSeparate` is set if another publisher's
+   * service mounts no existing data. A rollback after its start then needs no restore point.
    */
   added: z.exactOptional(z.object({ replicas: z.int(), isSeparate: flag })),
   /** True if the new release does not have the service: its containers are stopped and removed. */
@@ -89,7 +92,8 @@ const updatedServiceSchema = z.object({
 
 const rolloutSchema = z.object({
   /**
-   * In update order: migrations before the app, the app, other services, and then those that only share a namespace.
+   * Updated services in their order: migrations before the app, the app, other services, and then services that only
+   * share a namespace.
    */
   moved: list(updatedServiceSchema),
   /** All containers of the project before the update, except leftovers of interrupted compose commands. */
@@ -109,9 +113,11 @@ const rolloutSchema = z.object({
     alsoMoved: list(name),
     newServices: list(name),
     changedServices: z.exactOptional(list(name)),
-    /** Services with `restart: true` in `depends_on`. The update does not restart them; the user must. */
+    /**
+     * Services with `restart: true` in `depends_on`. The update does not restart them, so the user must restart them.
+     */
     restartedByHand: z.exactOptional(list(name)),
-    /** Migrations that other services wait for. The update does not run them; the user must. */
+    /** Migrations that other services wait for. The update does not run them, so the user must run them. */
     runByHand: z.exactOptional(list(name)),
     /** One sentence for each service that must not be recreated without a dump of its data. */
     dumpFirst: z.exactOptional(list(text)),
@@ -178,8 +184,8 @@ export const journalSchema = z.object({
         /** Path on the host. */
         directory: restorePointPathSchema,
         /**
-         * `copying`: all services run. `saving`: a service has been stopped. `restored`: the data equals the restore
-         * point.
+         * `copying` while all services are running, `saving` after a service has been stopped, `restored` if the data
+         * equals the restore point.
          */
         state: z.enum(['copying', 'saving', 'saved', 'restored']),
         /** Set once the restore point has been checked, because the rollback may change data after the check. */
@@ -188,7 +194,9 @@ export const journalSchema = z.object({
         services: list(name),
         /** Services that store a queue or cache only in memory and are restarted after a rollback. */
         inMemory: list(name),
-        /** Containers that share a namespace with a covered one. They are stopped and started with that container. */
+        /**
+         * Containers that share a namespace with a covered container. They are stopped and started together with it.
+         */
         riders: list(z.object({ id, name })),
         /** TCP ports on which services without a health check were listening. */
         ports: list(z.object({ service: name, ports: list(z.number()) })),
@@ -201,7 +209,7 @@ export const journalSchema = z.object({
   leftAlone: z.exactOptional(userEditsSchema),
 });
 
-/** The state to restore and the progress of a run (docs/contract.md 5.3). */
+/** The progress of a run, and the state that a rollback restores (docs/contract.md 5.3). */
 export interface JournalData extends z.infer<typeof journalSchema> {}
 
 export interface ContainerRecord extends z.infer<typeof container> {}

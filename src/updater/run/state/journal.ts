@@ -92,8 +92,8 @@ export class Journal {
   }
 
   /**
-   * Like `write`, but returns the error message; null if there is no error. A full disk must not stop the run: most of
-   * the state can be read from the engine.
+   * Like `write`, but returns the error message; null if there is no error. A full disk must not stop the run, because
+   * most of the state can be read from the engine.
    */
   async tryWrite(changes: Partial<JournalData>): Promise<string | null> {
     try {
@@ -130,7 +130,8 @@ export class Journal {
   #changesOfEnd(outcome: RunOutcome): Partial<JournalData> {
     const { state: before, started } = this.#data;
     const state = endedStateOf(before, outcome);
-    // The run will not be rolled back: the version has started, without a crash or rollback of the run.
+    // The run will not be rolled back, because the new version has started, and the run neither crashed nor is rolling
+    // back.
     const isForward = started && rollbackOf(before) === null && outcome.outcome !== 'crashed';
     return { ...((unfinishedStateOf(state) === null || isForward) && { blueprints: [] }), state };
   }
@@ -147,7 +148,10 @@ const textOf = (data: JournalData): string => `${JSON.stringify(data, null, 1)}\
 /** Matches no container id, so no restarted container reports this outcome as its own. */
 const noContainerId = '';
 
-/** Journal fields for a restart after an interruption. `attempt` counts consecutive starts in one state. */
+/**
+ * Journal fields for a restart of the container after an interruption. `attempt` counts consecutive starts in one
+ * state.
+ */
 export function nextAttemptFieldsOf({ state, attempt, interruptedIn }: JournalData) {
   const { at } = unfinishedStateOf(state) ?? state;
   return { attempt: (interruptedIn ?? at) === at ? attempt + 1 : 2, interruptedIn: at };
@@ -184,8 +188,8 @@ export function formatUnfinishedRunMessage(data: JournalData): string {
 }
 
 /**
- * For commands that an unfinished run blocks. While data is being restored, even `update` would only complete the
- * rollback, so the advice is `rollback`.
+ * Error for commands that an unfinished run blocks. If that run was restoring data, the advice is `rollback`, because
+ * even `update` would only complete the rollback.
  */
 export const createUnfinishedRunError = (data: JournalData): UpdateError =>
   new UpdateError(
@@ -264,7 +268,7 @@ export async function readJournals(directories: readonly string[]): Promise<Jour
 }
 
 /**
- * Null if there is no journal, if it is unreadable, or if all its steps are finished.
+ * Returns null if there is no journal, if the journal is unreadable, or if all its steps are finished.
  * @throws UpdateError journal-pending for another format
  */
 export async function readUnfinishedJournal(state: string): Promise<JournalData | null> {
@@ -282,7 +286,9 @@ async function tryReadJournal(
   return journal == null || 'unreadable' in journal ? null : journal;
 }
 
-/** Moves the journal to the backup directory, for inspection. Returns the path relative to the compose directory. */
+/**
+ * Moves the journal to the backup directory, for inspection. Returns the new path, relative to the compose directory.
+ */
 export async function moveJournalToBackup(
   state: string,
   journal: Exclude<ReadJournal, null>,

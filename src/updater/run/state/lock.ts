@@ -36,8 +36,8 @@ const holderSchema = z.object({ containerId: z.string(), name: z.string(), since
 export type LockHolder = z.infer<typeof holderSchema>;
 
 /**
- * Takes the lock, which allows one run per compose directory. If the holder's container no longer runs, takes over its
- * lock.
+ * Takes the lock, which allows one run per compose directory. If the container that holds the lock is no longer
+ * running, takes over the lock.
  * @param directory - compose directory, as a path inside the container
  * @throws UpdateError update-running, rights-lost, read-only, unexpected-file, not-a-file, write-failed
  */
@@ -107,7 +107,7 @@ async function createLock(
     if (!noHardLinkCodes.includes(systemErrorCodeOf(error) ?? '')) throw error;
   }
   try {
-    // Without support for hard links; `readCompleteLock` waits for the complete text.
+    // Without support for hard links, the text is written after the file is created. `readCompleteLock` waits for it.
     await writeFile(lock, text, { mode: 0o600, flag: 'wx' });
     await chownLikeParentDirectory(lock);
   } catch (error) {
@@ -121,7 +121,7 @@ async function createLock(
   return (await readFile(lock, 'utf8').catch(() => null)) === text;
 }
 
-/** Waits up to a second until the lock's text is complete; null if there is no lock. */
+/** Waits up to a second until the lock's text is complete. Returns null if there is no lock. */
 function readCompleteLock(lock: string): Promise<string | null> {
   const evaluate = (text: string | null, isLate: boolean) =>
     isLate || text === null || text.endsWith('\n') ? text : undefined;

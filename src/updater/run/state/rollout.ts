@@ -19,17 +19,17 @@ export type {
 /** True if a stopped container was stopped by an interruption and not on purpose. */
 export type InterruptionPredicate = (container: Container) => boolean;
 
-/** In ms. A restarted container with a shorter uptime may be crashing repeatedly. */
+/** Minimum uptime in ms. A restarted container with a shorter uptime may be crashing repeatedly. */
 const steadyMs = 15_000;
 
 /**
- * True if the engine restarted the container, which is not healthy yet. Only its uptime by the engine's clock shows
- * whether it keeps crashing.
+ * True if the engine has restarted the container, and it is not healthy yet. Only its uptime by the engine's clock
+ * shows whether it keeps crashing.
  */
 export const mayBeCrashing = ({ restartCount, status, health }: Container): boolean =>
   restartCount > 0 && status === 'running' && health !== 'healthy';
 
-/** @param engineTime - time of the engine's clock in ms; required if a container may be crashing */
+/** @param engineTime - current time of the engine's clock, in ms; required if a container may be crashing */
 export function containerRecordOf(
   container: Container,
   wasInterrupted: InterruptionPredicate,
@@ -86,7 +86,7 @@ export const hasNewVersionStarted = (rollout: Rollout, now: readonly Container[]
   );
 
 /**
- * Whether a migration was started after the update was planned. Its container may be an old one: `up` starts an
+ * Whether a migration was started after the update was planned. Its container may be an old one, because `up` starts an
  * existing container that has the correct image.
  */
 const hasMigrationRun = (rollout: Rollout, container: Container): boolean =>
@@ -94,8 +94,8 @@ const hasMigrationRun = (rollout: Rollout, container: Container): boolean =>
   !rollout.containers.some(({ id, startedAt }) => id === container.id && startedAt === container.startedAt);
 
 /**
- * True for each replica of the app, and for each other replica that ran before the update. False for migrations and
- * removed services.
+ * True for each replica of the app, and for each replica of another service that ran before the update. False for
+ * migrations and removed services.
  */
 export const shouldRunContainer = (moved: UpdatedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
@@ -109,7 +109,7 @@ export const replacedContainerRecordOf = (
     ({ service, number }) => service === serviceOf(container) && number === containerNumberOf(container),
   );
 
-/** True if the container replaces one that was not running, so it is created but not started. */
+/** True if the container must be created but not started, because it replaces one that was not running. */
 export function shouldStayStopped(rollout: Rollout, container: Container): boolean {
   const moved = rollout.moved.find(({ name }) => name === serviceOf(container));
   const record = replacedContainerRecordOf(rollout, container);
@@ -138,7 +138,10 @@ export function isServiceUpdated(
   );
 }
 
-/** After the update. A migration without a container needs one: a clean-up may have removed the exited container. */
+/**
+ * Number of containers that the service must have after the update. The number is 1 for a migration without a
+ * container, because a clean-up may have removed the exited container.
+ */
 export const requiredContainerCountOf = (
   rollout: Rollout,
   { name, runsOnce, added, isRemoved }: UpdatedService,

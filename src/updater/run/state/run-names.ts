@@ -9,8 +9,8 @@ export const formatRunName = (at: number): string => new Date(at).toISOString().
 export const runNamePattern = /^\d{8}T\d{6}Z$/;
 
 /**
- * Keeps five backups: the backup of the run `own`, and the latest others. Keeps directories without the name of a run,
- * because they belong to users.
+ * Keeps five backups: the backup of the run `own`, and the latest others. Also keeps directories that are not named
+ * like a run, because they belong to users.
  */
 export async function pruneBackups(directory: string, own: string): Promise<void> {
   const names: string[] = await readdir(directory).catch(() => []);

@@ -10,10 +10,14 @@ const later = z.nullable(runOutcomeSchema);
 const openStates = [
   z.object({ at: z.enum(stages) }),
   /**
-   * The old containers are being restored; the data is kept. If an update starts again afterwards, `ending` is null.
+   * The old containers are being restored; the data is kept. `ending` is null if the update is to start again after the
+   * rollback.
    */
   z.object({ at: z.literal('rolling-back'), from: z.enum(stages), ending: later }),
-  /** The data is being restored from the restore point, then the old containers or stack tasks. */
+  /**
+   * The data is being restored from the restore point. Then the old containers, or the old tasks of a stack, are
+   * restored.
+   */
   z.object({ at: z.literal('restoring'), ending: later }),
 ] as const;
 const openState = z.discriminatedUnion('at', openStates);
@@ -25,7 +29,7 @@ export const storedRunStateSchema = z.discriminatedUnion('at', [
 ]);
 
 export type StoredUpdateStage = (typeof stages)[number];
-/** State of a run that has not ended, or unfinished state of a run that has ended. */
+/** State of a run that is in progress, or that ended before its work was finished. */
 export type UnfinishedState = z.infer<typeof openState>;
 export type StoredRunState = z.infer<typeof storedRunStateSchema>;
 type StateName = StoredRunState['at'];
@@ -57,7 +61,10 @@ export const endedStateOf = (state: StoredRunState, outcome: RunOutcome): Stored
   return { at: 'ended', ending: outcome, left: isOver ? null : unfinishedStateOf(state) };
 };
 
-/** A run may also stay in its state. A later run may continue from the unfinished state of an ended run. */
+/**
+ * Besides the listed transitions, a run may stay in its state. A later run may continue from the state in which an
+ * earlier run ended without finishing.
+ */
 export function canTransition(from: StoredRunState, to: StoredRunState): boolean {
   const open = unfinishedStateOf(from);
   if (from.at === 'ended' && open !== null) return to.at === 'ended' || canTransition(open, to);

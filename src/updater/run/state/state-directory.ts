@@ -39,7 +39,7 @@ export const restorePointsDirectoryOf = (directory: string): string =>
 
 /**
  * Creates the private state directory. Its contents may then be accessed by path: it contains no links or files of
- * other users, and they cannot add any. Only users who can write the compose files could replace the directory.
+ * other users, and other users cannot add any. Only users who can write the compose files could replace the directory.
  * @throws UpdateError rights-lost, unexpected-file, not-a-file, read-only, write-failed
  */
 export async function openStateDirectory(directory: string): Promise<string> {
@@ -143,8 +143,8 @@ export async function requireTrustedEntry(directory: string, ...entry: readonly 
 }
 
 /**
- * Returns the owner and mode of new entries in a directory, as stats of a temporary directory. They depend on the file
- * system: NFS may map root to another user, and SMB uses the mount's modes.
+ * Returns the owner and mode of new entries in a directory, as stats of a temporary directory. Owner and mode depend on
+ * the file system: NFS may map root to another user, and SMB uses the mount's modes.
  */
 async function statNewEntry(directory: string): Promise<Stats> {
   const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`));

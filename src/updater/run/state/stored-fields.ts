@@ -3,7 +3,7 @@ import * as z from 'zod/mini';
 import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { runNamePattern } from './run-names.ts';
 
-/** A schema for each field of another module's type. A missing schema is a compile error. */
+/** One schema for each field of a type from another module. A missing schema is a compile error. */
 export type FieldSchemas<T> = { [K in keyof Required<T>]: z.ZodMiniType<T[K]> };
 
 const like = (form: RegExp) => z.string().check(z.regex(form));

@@ -100,7 +100,7 @@ export function requireSupportedStackOptions({ options, log }: RunContext): void
     if (isOn) log.warn(`--${name} is ignored, because it applies only to compose projects`);
 }
 
-/** Called again after the previous run, which may have changed services during the first call. */
+/** Called again after the previous run has ended, because that run may have changed services during the first call. */
 export async function fetchStackState(
   context: RunContext,
 ): Promise<TasksAndNodes & Pick<InspectedStack, 'chosen'>> {

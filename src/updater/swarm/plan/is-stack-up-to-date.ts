@@ -26,7 +26,7 @@ export async function isStackUpToDate(
   const isMoved = ({ service }: SwarmTask) => ids.includes(service);
   const running = new Set(found.tasks.flatMap((task) => (isTaskAlive(task) ? [task.id] : [])));
   const hasCrashed = found.tasks.some((task) => isMoved(task) && hasEnded(task));
-  // Longer after a crash, because Swarm waits 5 s before it restarts a crashed task.
+  // Tasks are observed longer after a crash, because Swarm waits 5 s before it restarts a crashed task.
   const deadlineMs = hasCrashed ? 20_000 : 5_000;
   const observe = async () => ({
     tasks: await listSwarmTasks(engine, ids),

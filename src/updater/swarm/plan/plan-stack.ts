@@ -79,7 +79,8 @@ export async function planStackUpdate(
   });
   const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
   const files = read && { ...read, draft: await draftStackFiles(context, read, { chosen, plan, digests }) };
-  // If an app task waits for its restart, all old tasks stop first. Otherwise, that task could start among new ones.
+  // If an app task is waiting for its restart, all old tasks must stop first. Otherwise, that task could start while
+  // new tasks are running.
   const isIll = tasks.some(
     (task) => task.service === chosen.app.id && isTaskAlive(task) && task.state !== 'running',
   );

@@ -120,14 +120,15 @@ function versionOf(image: string): string {
   return isNumberedTag(tag) ? tag.version : tag.text;
 }
 
-/** `docker stack deploy` ignores `.env`. With the empty env file, compose does not search for one. */
+/** `docker stack deploy` ignores `.env`. The empty env file prevents compose from searching for `.env`. */
 const withoutEnv = (project: ProjectFiles): ProjectFiles => ({
   ...project,
   envFiles: [{ path: project.newEnvFile, text: '' }],
 });
 
 /**
- * Drafts the edited stack files. Requires new images for updated services, and unchanged images for all others.
+ * Drafts the edited stack files. Requires that they resolve to new images for updated services, and to unchanged images
+ * for all others.
  * @throws UpdateError proof-failed, pin-…
  */
 export async function draftStackFiles(
@@ -200,7 +201,10 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
 
 const readers = { stack: stackImages, compose: composeImages };
 
-/** Only the variables that compose files use, because the docker command gets them in its environment. */
+/**
+ * Returns only the variables that the compose files use. The docker command gets them in its environment, where others
+ * could change its behavior.
+ */
 function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
   const lookup = createVariableLookup(envFiles);
   const names = composeFiles.flatMap(({ text }) =>
@@ -214,7 +218,7 @@ function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, stri
   );
 }
 
-/** Returns the user's command for deploying the stack. The command loads `.env` if the files need its values. */
+/** Returns the command with which a user deploys the stack. The command loads `.env` if the files need its values. */
 export function formatDeployCommand(
   stack: string,
   { project, paths, needsEnvFile: withEnv, reader }: StackFiles,
@@ -224,7 +228,7 @@ export function formatDeployCommand(
   return `${withEnv ? 'set -a; . ./.env; set +a; ' : ''}docker stack deploy ${files} ${stack}`;
 }
 
-/** If no directory is mounted, the owner must change these images in the stack file or its variables. */
+/** Lists the images that the owner must change in the stack file or its variables if no directory is mounted. */
 export const formatImagesToChange = ({ updates }: ReleasePlan): string =>
   joinWithAnd([
     ...new Set(updates.filter(hasTagChange).map(({ pin, to }) => `${pin.referenceText} → ${to}`)),

@@ -23,11 +23,14 @@ const pullPrefix = 'svc-updater-pull-';
 /** Label of pull services. Its value is the stack's name. */
 export const pullServiceLabel = 'svc-updater.pull';
 
-/** With `Init`, the engine adds this program to the container, so the image need not contain it. */
+/**
+ * Command of a pull service. With `Init`, the engine adds this program to the container, so the image need not contain
+ * it.
+ */
 const pullCommand = ['/sbin/docker-init', '--version'];
 
 /**
- * One service for each combination of image and placement (docs/contract.md 11.3).
+ * Builds one service for each combination of image and placement (docs/contract.md 11.3).
  * @param moves - services that get new images
  */
 export function planPullServices(
@@ -100,6 +103,6 @@ export function summarizePullState(
   return { done, failed, waiting };
 }
 
-/** If a task completed, or only its container's start failed, its node has the image. */
+/** A node has the image if its task completed, or failed no earlier than at the start of its container. */
 const hasPulled = ({ state, error }: SwarmTask): boolean =>
   state === 'complete' || (state === 'failed' && error.startsWith('starting container failed'));

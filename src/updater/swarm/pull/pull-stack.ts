@@ -79,7 +79,7 @@ export async function checkPulledStackImages(
 }
 
 /**
- * Logs the progress in percent, and gets the labels of the image.
+ * Pulls an image on this node, to log the progress in percent and to read the image's labels.
  * @throws UpdateError pull-…
  */
 async function pullOnThisNode(
@@ -125,7 +125,7 @@ export const createSwarmCredentialHeaders = (
   toCredentialHeaders(published.find(({ digest }) => image.endsWith(digest))?.credentials ?? null);
 
 /**
- * Before any service is changed, pulls the new images on all nodes that may need them (docs/contract.md 11.3).
+ * Before any service is changed, makes all nodes that may need the new images pull them (docs/contract.md 11.3).
  * @throws UpdateError pull-failed, pull-timeout, with the nodes that lack an image
  */
 async function pullOnAllNodes(

@@ -65,7 +65,7 @@ export function planStackRecovery(
   return started ? succeed : { kind: 'back', state: stackRollbackState };
 }
 
-/** If services were half updated before the recorded run, only its record contains the owner's specs. */
+/** If services were already half updated before the recorded run, only that run's record contains the owner's specs. */
 export const specInheritanceOf = ({ moves }: StackRecordData): SpecInheritance =>
   moves.some(({ before, wanted }) => !isEquivalentJson(before, wanted)) ? 'halfway' : 'nothing';
 

@@ -79,7 +79,10 @@ const prefix = 'svc-updater.';
 const beatMs = 10_000;
 /** A run is considered dead if it has not written its record for this time in ms. */
 const deadMs = 45_000;
-/** In ms. If the last write is older, the holder must renew its record before it changes a service. */
+/**
+ * Maximum age of the last write in ms. If it is older, the holder must write its record again before it changes a
+ * service.
+ */
 const staleMs = 30_000;
 const pollMs = 1_000;
 /** Maximum size of a record in bytes, below Swarm's limit of 1,024,000 bytes for a config. */
@@ -110,8 +113,8 @@ export interface FoundStackRecord {
 }
 
 /**
- * Null if there is no record. `mistake` tells why a record cannot be read: `moves.0.role is not valid`. Another version
- * of the updater wrote that record, or a user changed it.
+ * Null if there is no record. `mistake` tells why a record cannot be read, such as `moves.0.role is not valid`. In that
+ * case, another version of the updater wrote the record, or a user changed it.
  */
 type RecordLookupResult = FoundStackRecord | { config: SwarmConfig; mistake: string } | null;
 
@@ -176,7 +179,7 @@ export class StackRecord {
   }
 
   /**
-   * Creates this run's record in place of the previous run's.
+   * Creates this run's record, which replaces the record of the previous run.
    * @throws UpdateError update-running if another run created its record first; stack-unsupported if the record is too
    * large
    */
@@ -261,7 +264,8 @@ export class StackRecord {
   }
 
   /**
-   * Called right before each write to a service, because another run may have taken over the record of a suspended run.
+   * Requires that this run still owns the record. Called right before each write to a service, because another run may
+   * have taken over the record while this run was suspended.
    * @throws UpdateError update-running
    */
   async requireOwnership(): Promise<void> {
@@ -286,7 +290,10 @@ export class StackRecord {
   }
 }
 
-/** Whether a record belongs to the run and container, and is stored in the config, if given. */
+/**
+ * Whether a record belongs to the given run and container. If a config is given, the record must also be stored in that
+ * config.
+ */
 const isRecordOf = (
   found: RecordLookupResult,
   { run, container }: Pick<RecordLabels, 'run' | 'container'>,
@@ -313,7 +320,8 @@ const createRecordLostError = (found: RecordLookupResult, isOthers: boolean): Up
 const noFurtherChangesText = 'this run will make no further changes';
 
 /**
- * Waits up to 45 s for a write by the holder. Without one, returns the current record; null if it was removed.
+ * Waits up to 45 s for a write by the holder. If there is no write, returns the current record; null if the record was
+ * removed.
  * @throws UpdateError update-running if the holder is active; stack-busy if the record cannot be read
  */
 export async function waitUntilRecordHolderInactive(

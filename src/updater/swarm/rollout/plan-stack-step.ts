@@ -2,7 +2,10 @@ import { serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
 import { hasNewImageBeforeRun, type SpecForm, type StackServiceUpdate } from '../services/specs.ts';
 import type { TaskSummary } from '../services/tasks.ts';
 
-/** Writes to services. `form` is the spec to write; `from` lists which images the current spec may have. */
+/**
+ * Writes to a stack's services. `form` is the form of the spec to write; `from` lists which images the current spec may
+ * have.
+ */
 export const swarmWrites = {
   /** Stops a worker, because no old worker may run on data that the new app has migrated. */
   'stop-worker': { form: 'stopped', from: ['old', 'new'] },
@@ -12,13 +15,13 @@ export const swarmWrites = {
   'move-worker': { form: 'moving', from: ['old', 'new'] },
   /** Makes Swarm stop waiting for a task on a node that is down. */
   nudge: { form: 'nudged', from: ['new'] },
-  /** Makes Swarm remove new tasks that have not started, and start no other tasks. */
+  /** Makes Swarm remove new tasks that have not started, and prevents it from starting others. */
   hold: { form: 'held', from: ['new'] },
-  /** Restores the original spec. If the service got its new image from this run, `hold` comes first. */
+  /** Restores the original spec. If this run has given the service its new image, `hold` must be written first. */
   restore: { form: 'before', from: ['old', 'new'] },
   /**
-   * The owner's settings with the new image. Written even over an identical spec: Swarm's own rollback restores the
-   * previous spec, which must not have the old image.
+   * Writes the owner's settings with the new image, even if the current spec is identical. Swarm's own rollback
+   * restores the previous spec, which must not have the old image.
    */
   settle: { form: 'after', from: ['new'] },
 } as const satisfies Record<string, { form: SpecForm; from: readonly ('old' | 'new')[] }>;
@@ -28,14 +31,14 @@ export type SwarmWriteKind = keyof typeof swarmWrites;
 /** State of a service in one poll. */
 export interface ServiceView {
   move: StackServiceUpdate;
-  /** Image of the current spec; null if another user or process changed the spec. */
+  /** Whether the current spec has the old or the new image; null if another user or process changed the spec. */
   side: 'old' | 'new' | null;
   /** Image of the current spec. */
   image: string;
   isStopped: boolean;
   /** Forms that the current spec matches exactly. */
   forms: ReadonlySet<SpecForm>;
-  /** If the previous spec has the new image, Swarm's own rollback keeps the new version. */
+  /** Whether the service's previous spec has the new image, so that Swarm's own rollback keeps the new version. */
   isPreviousSpecNew: boolean;
   /** Whether Swarm has paused the rolling update because a new task failed. */
   isPaused: boolean;
@@ -96,8 +99,8 @@ export function planStackUpdateStep({
     if (!app.isStopped) return write('stop-first', app);
     if (app.tasks.oldAlive.length > 0) return createStopWait(app);
   }
-  // Services that run once, such as migrations, come after the old workers stop and before the app. No old worker may
-  // run on migrated data, and the new app needs migrated data.
+  // Services that run once, such as migrations, are updated after the old workers stop and before the app. No old
+  // worker may run on migrated data, and the new app needs migrated data.
   for (const each of once) {
     const next = planServiceStep(each, 'move-worker');
     if (next) return next;
@@ -146,7 +149,7 @@ export function planStackRollbackStep({ app, workers }: StackView): StackStep {
   const all = [app, ...workers];
   if (all.some(({ tasks }) => tasks.hasStarted)) return { kind: 'started' };
   // Changes by other users are not undone. If such a change made the app run a different version, no service is
-  // restored to the old one.
+  // restored to the old version.
   const before = serviceImageOf(app.move.before);
   const isOther =
     [app, ...app.tasks.oldAlive].some(({ image }) => image !== before) || app.tasks.newAlive.length > 0;

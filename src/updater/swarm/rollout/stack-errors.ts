@@ -13,7 +13,7 @@ import type { StackWatch } from './stack-watch.ts';
 /** Number of failed new tasks after which the run stops waiting for a service. */
 const maxFailures = 5;
 
-/** Returns an error if a wait has failed or takes too long; otherwise, null. */
+/** Returns an error if a wait has failed or takes too long; null if the run must keep waiting. */
 export function findWaitError(
   watch: StackWatch,
   { service, what }: WaitStep,
@@ -40,7 +40,10 @@ export function findWaitError(
     : createTaskFailureError(watch, message);
 }
 
-/** Sum in ms of the owner's delays: between tasks, for monitoring new ones, and for stopping tasks. */
+/**
+ * Returns the sum in ms of the delays that the owner configured: between tasks, for monitoring new tasks, and for
+ * stopping tasks.
+ */
 function ownDelaysMs({ wanted }: StackServiceUpdate): number {
   const { Delay = 0, Monitor = 0 } = toObject(wanted.UpdateConfig);
   const { StopGracePeriod = 0 } = containerSpecOf(wanted);
@@ -118,7 +121,10 @@ export function createRolledBackError(data: StackRecordData, error: UpdateError)
   });
 }
 
-/** Last log lines of the new task that failed most recently. Empty without a failed task or readable log. */
+/**
+ * Returns the last log lines of the new task that failed most recently. Empty if no task failed, or if its log cannot
+ * be read.
+ */
 export async function readFailedTaskLog(engine: Engine, watch: StackWatch): Promise<string[]> {
   const { failure } = watch;
   if (failure === null || failure.node === '') return [];

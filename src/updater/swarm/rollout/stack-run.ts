@@ -35,16 +35,17 @@ import {
 import { StackWatch } from './stack-watch.ts';
 import { restoreStackFiles, writeStackFiles } from './write-stack-files.ts';
 
-/** In ms, between polls. Short enough to see a new task that starts and exits at once. */
+/** Minimum time in ms between two polls. It is short enough to see a new task that starts and exits at once. */
 const pollMs = 100;
 /**
- * Per service and kind of write. After more, the run gives up, because another user seems to keep changing the service.
+ * Maximum number of writes of one kind to a service. After more writes, the run gives up, because another user seems to
+ * keep changing the service.
  */
 const maxRewrites = 5;
 
 type StackToUpdate = Pick<InspectedStack, 'context' | 'place' | 'paths' | 'directory'>;
 
-/** For a run that has changed no service yet, and therefore has not polled the engine. */
+/** View of a run that has not changed any service yet, and therefore has not polled the engine. */
 interface UnchangedRunView {
   at: 'pulling' | 'writing';
   planned: StackUpdatePlan;
@@ -69,7 +70,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly #watch: StackWatch;
   readonly #writes = new Map<SwarmWriteKind, number>();
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** `key` identifies the condition of the wait; `since` is its start in ms. */
+  /** `key` identifies the condition of the current wait; `since` is the time in ms at which the wait began. */
   #wait = { key: '', since: 0 };
   #areFilesBack = false;
 
@@ -175,7 +176,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       this.#wait.since = performance.now();
     };
     const view = await waitUntil(observe, evaluate, { pause: 0, signal });
-    // A new task's start is recorded before any decision, so that no later run rolls back.
+    // A new task's start is recorded before any decision depends on it, so that no later run rolls back.
     if (this.#watch.hasStarted !== record.hasStarted)
       await record.update({ started: this.#watch.hasStarted });
     this.#enterVerify(view);
@@ -270,7 +271,9 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (failure) throw failure;
   }
 
-  /** A rollback is no longer possible: moves the app to the new version, then fails. Workers stay stopped. */
+  /**
+   * Moves the app to the new version and then fails, because a rollback is no longer possible. Workers stay stopped.
+   */
   async #stayNew(): Promise<void> {
     const [app] = this.#watch.views;
     if (app?.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app });

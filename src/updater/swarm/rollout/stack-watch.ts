@@ -45,13 +45,17 @@ interface FollowedService {
   move: StackServiceUpdate;
   seen: TaskObservations;
   amounts: MutableSpecValues;
-  /** Counter of forced updates in specs with the old image. Another number would make Swarm replace the old tasks. */
+  /**
+   * Counter of forced updates in specs with the old image. Another number would make Swarm replace the old tasks again.
+   */
   forcedOld: number;
   /** Version index of the service; null before the first poll. Swarm's own writes change the index, too. */
   version: number | null;
   /** Last known spec, either written by this run or found after another user's change. */
   known: Json | null;
-  /** Spec of this run's last write. The write may have succeeded even if a leader election lost the response. */
+  /**
+   * Spec that this run last tried to write. If a leader election lost the response, the write may still have succeeded.
+   */
   tried: Json | null;
 }
 
@@ -101,7 +105,7 @@ export class StackWatch {
     return this.followed.some(({ seen }) => seen.started.size > 0);
   }
 
-  /** All `starting` tasks now count as started. Returns whether they are the first. */
+  /** Makes all `starting` tasks count as started. Returns whether they are the first tasks that have started. */
   countStarting(): boolean {
     const had = this.hasStarted;
     for (const { seen } of this.followed) for (const id of seen.starting) seen.started.add(id);
@@ -158,7 +162,7 @@ export class StackWatch {
     });
     this.views = views;
     const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
-    // The killed run updated workers only after the app was healthy.
+    // An updated worker shows that the app was healthy, because the killed run updated workers only after that.
     const wasWell =
       this.#isFirstLook &&
       this.#earlier !== null &&
@@ -202,7 +206,8 @@ export class StackWatch {
     if (this.#isFirstLook && this.#earlier !== null) {
       if (canHaveMissedTasks(seen, move, tasks, this.#stack.place.taskHistoryLimit))
         seen.started.add('forgotten');
-      // Swarm deletes the tasks that it removes. A new task may have started unseen during the killed run's rollback.
+      // A new task may have started unseen during the killed run's rollback, because Swarm deletes the tasks that it
+      // removes.
       const wasHolding = unfinishedStateOf(this.#earlier)?.at === 'rolling-back';
       if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
     }
@@ -232,8 +237,8 @@ export class StackWatch {
   }
 
   /**
-   * Takes replicas and forced-update counter from the current spec, because the owner may change both during the
-   * update.
+   * Takes the replicas and the counter of forced updates from the current spec, because the owner may change both
+   * during the update.
    */
   #adopt(each: FollowedService, { spec, version }: SwarmService, side: 'old' | 'new'): void {
     const isFirst = each.version === null;
@@ -247,7 +252,8 @@ export class StackWatch {
     const wasBack = this.#earlier !== null && rollbackOf(this.#earlier) !== null;
     const isOurs = isFirst && (isStoppedSpec(spec) || this.isRollingBack || wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
-    // If the spec has the old image, or had the new one before the run, this updater set 0 replicas, not the owner.
+    // If the spec has the old image, or had the new one before the run, 0 replicas were set by this updater, not by the
+    // owner.
     if (isScaled && (replicas > 0 || (side === 'new' && !hasNewImageBeforeRun(each.move)))) {
       log.warn(`${each.move.name} was scaled to ${replicas} replicas; keeping this number`);
       each.amounts = { ...each.amounts, replicas };

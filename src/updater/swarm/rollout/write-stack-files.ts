@@ -59,7 +59,7 @@ export async function writeStackFiles(
 
 /**
  * Restores files from the run's backups. Skips files that were edited since, or all files if their directory is not
- * mounted; warns about skipped files.
+ * mounted. Logs a warning about skipped files.
  * @throws UpdateError files-not-restored, unexpected-file
  */
 export async function restoreStackFiles(

@@ -163,8 +163,8 @@ export function listEligibleNodes(
 }
 
 /**
- * Returns the image from the stack file, which `docker stack deploy` stores in a label. Without the label, the spec's
- * image without digest.
+ * Returns the image from the stack file, which `docker stack deploy` stores in a label. Without the label, returns the
+ * spec's image without its digest.
  */
 export const stackFileImageOf = ({ spec }: Pick<SwarmService, 'spec'>): string =>
   serviceLabelsOf(spec)[swarmLabels.image] ?? serviceImageOf(spec).replace(/@.*$/, '');

@@ -11,7 +11,7 @@ import {
 } from '../../../engine/swarm/swarm-service.ts';
 import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 
-/** Specs that a run may write. `before` is the original spec, and `after` the final one. */
+/** Forms of a service's spec that a run may write. `before` is the original spec, and `after` the final one. */
 export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'held';
 
 /** Only these characters are allowed, because the id is used in request paths. */
@@ -26,7 +26,10 @@ export const stackServiceUpdateSchema = z.strictObject({
   role: z.enum(['app', 'worker', 'once']),
   /** Spec of the service before this run. */
   before: storedFieldSchemas.object,
-  /** The owner's spec, except for the image. If an earlier run failed, `before` may be that run's spec instead. */
+  /**
+   * The owner's spec, except for the image. If an earlier run failed, `before` may instead be the spec that this
+   * earlier run left.
+   */
   wanted: storedFieldSchemas.object,
   /** New image as `repository:tag@digest`. */
   image: storedFieldSchemas.reference,
@@ -39,7 +42,7 @@ export interface StackServiceUpdate extends z.infer<typeof stackServiceUpdateSch
 
 /** Constraint that matches no node, with which a run stops a global service. */
 const noNodeConstraint = 'node.id==nobody';
-/** Label that changes a spec, because Swarm ignores an update to an identical one. */
+/** Label that makes a spec differ from the current one, because Swarm ignores an update to an identical spec. */
 const nudgeLabel = 'svc-updater.nudge';
 
 /** Values of a spec that may change during a run. */
@@ -61,7 +64,9 @@ export const mutableSpecValuesOf = (spec: Json): MutableSpecValues => ({
   nodesWithout: [],
 });
 
-/** Changes only the fields that the form requires (docs/contract.md 11.2). */
+/**
+ * Builds the given form of a service's spec. Changes only the fields that the form requires (docs/contract.md 11.2).
+ */
 export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amounts: MutableSpecValues): Json {
   const { before } = move;
   switch (form) {
@@ -96,8 +101,8 @@ export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amoun
 }
 
 /**
- * Image of a spec; null if another process has set a third image or changed other parts. This run must not overwrite
- * such a spec.
+ * Returns whether a spec has the old or the new image; null if another process has set a third image or changed other
+ * parts. This run must not overwrite such a spec.
  */
 export function classifySpecImage(move: StackServiceUpdate, spec: Json): 'old' | 'new' | null {
   const image = serviceImageOf(spec);
@@ -109,7 +114,7 @@ export function classifySpecImage(move: StackServiceUpdate, spec: Json): 'old' |
     : null;
 }
 
-/** True, for example, after a manual change or an interrupted run. */
+/** True if the service already had the new image before the run, for example after a manual change. */
 export const hasNewImageBeforeRun = ({ before, image }: StackServiceUpdate): boolean =>
   serviceImageOf(before) === image;
 
@@ -135,8 +140,8 @@ export function describeOverriddenUpdateConfig(spec: Json): string[] {
 }
 
 /**
- * Whether old and new tasks run at once. With several replicas, a slow old task may still run beside another replica's
- * new one.
+ * Whether old and new tasks run at the same time. With several replicas, an old task that stops slowly may still run
+ * when another replica's new task starts.
  */
 export const hasOverlappingTasks = (spec: Json): boolean =>
   (replicaCountOf(spec) ?? 2) > 1 ||
@@ -165,8 +170,8 @@ function withImage({ wanted, image, label, platforms }: StackServiceUpdate): Jso
 }
 
 /**
- * Replaces the failure action `rollback`: Swarm would start the old version on migrated data. `stopFirst` also replaces
- * the order `start-first`.
+ * Replaces the failure action `rollback`, with which Swarm would start the old version on migrated data. `stopFirst`
+ * also replaces the order `start-first`.
  */
 function withPauseOnFailure(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {}): Json {
   const config = toObject(spec.UpdateConfig);
@@ -199,8 +204,8 @@ function withConstraints(spec: Json, more: readonly string[]): Json {
 }
 
 /**
- * Parts of a spec that must not change during an update. Omits what a run writes, and what the owner may change:
- * replicas and forced updates.
+ * Returns the parts of a spec that must not change during an update. Omits what a run writes, and what the owner may
+ * change: replicas and forced updates.
  */
 function constantPartOf(spec: Json): Json {
   const template = toObject(spec.TaskTemplate);

@@ -13,7 +13,7 @@ import {
   type StackServiceUpdate,
 } from './specs.ts';
 
-/** Observations of new tasks from all polls, because Swarm deletes ended tasks. */
+/** Observations of new tasks from all polls. One poll is not enough, because Swarm deletes ended tasks. */
 export interface TaskObservations {
   /** Ids of the tasks that existed before the update. */
   readonly earlier: ReadonlySet<string>;
@@ -34,7 +34,7 @@ export interface TaskObservations {
   readonly bypassed: Set<string>;
   /** Slots (for a global service: node ids) whose new task has succeeded. */
   readonly done: Set<string>;
-  /** `ids` identifies the running tasks and their required number; `since` is the last change in ms. */
+  /** `ids` identifies the running tasks and their required number; `since` is the time of the last change in ms. */
   steady: { ids: string; since: number } | null;
 }
 
@@ -60,7 +60,7 @@ export interface TaskSummary {
   /** Old tasks whose state and desired state are `running`. */
   oldRunning: readonly SwarmTask[];
   newRunning: readonly SwarmTask[];
-  /** Number of replicas with which a rollback removes only new tasks; 0 if there is no such number. */
+  /** Number of replicas with which Swarm removes only new tasks during a rollback; 0 if there is no such number. */
   retainableReplicas: number;
   /** Number of tasks that must be running now, excluding those counted in `waitingCount`. */
   requiredCount: number;
@@ -69,7 +69,7 @@ export interface TaskSummary {
   /** Number of new tasks that have failed so far. */
   failures: number;
   /**
-   * Whether all required new tasks have run unchanged for 5 s, and all old ones have ended or are lost. For a service
+   * Whether all required new tasks have run unchanged for 5 s, and all old tasks have ended or are lost. For a service
    * that runs once: whether its tasks have succeeded.
    */
   isHealthy: boolean;
@@ -90,8 +90,8 @@ export interface TaskSummary {
 /** Time in ms for which the same tasks must run before they count as healthy. */
 const steadyMs = 5_000;
 /**
- * In ms. If the gap between two polls is longer, a task may start and stop unseen. A new task that was shut down then
- * counts as started.
+ * Maximum gap between two polls in ms. If it is longer, a task may start and stop unseen. A new task that has been shut
+ * down then counts as started.
  */
 const maxUnseenTaskMs = 400;
 
@@ -101,7 +101,7 @@ const unstartedStates = ['new', 'pending', 'assigned', 'accepted', 'preparing', 
 export const isTaskAlive = ({ state }: SwarmTask): boolean => !endedStates.includes(state);
 const isRunningTask = ({ state, desiredState: wanted }: SwarmTask): boolean =>
   state === 'running' && wanted === 'running';
-/** True if the container could not start, so that no process of the image has run. */
+/** True if the container of a task could not start, so that no process of the image has run. */
 const couldNotStart = ({ state, error }: SwarmTask): boolean =>
   state === 'rejected' || (state === 'failed' && error.startsWith('starting container failed'));
 
@@ -135,7 +135,7 @@ export function recordTaskObservations(
   const there = new Set(own.map(({ id }) => id));
   for (const [id, { state, node, at: lastAt }] of seen.states) {
     if (there.has(id)) continue;
-    // Swarm deleted the task before its end was seen. On a node, the task may have started.
+    // Swarm deleted the task before its end was seen. If it was assigned to a node, the task may have started.
     const isLate = node !== '' && at - lastAt > maxUnseenTaskMs;
     if (state === 'starting' || (unstartedStates.includes(state) && isLate)) seen.started.add(id);
     seen.starting.delete(id);
@@ -144,8 +144,8 @@ export function recordTaskObservations(
 }
 
 /**
- * Whether a task has started. `starting` is no proof: the engine reports that state before the container starts, and
- * until the container is healthy.
+ * Whether a task has started. The state `starting` does not prove this: the engine reports it before the container
+ * starts, and until the container is healthy.
  */
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
   const { state, node } = task;
@@ -157,7 +157,9 @@ function hasStarted(task: SwarmTask, last: { state: string; at: number } | undef
   return last === undefined || !unstartedStates.includes(last.state) || at - last.at > maxUnseenTaskMs;
 }
 
-/** For a global service, Swarm creates tasks even on nodes with the wrong platform. Such tasks stay pending. */
+/**
+ * Recognizes tasks that stay pending. For a global service, Swarm creates tasks even on nodes with the wrong platform.
+ */
 const createIdleTaskFilter =
   (spec: Json, nodes: readonly SwarmNode[]) =>
   ({ state, node }: SwarmTask): boolean =>
@@ -166,7 +168,7 @@ const createIdleTaskFilter =
     nodes.some((each) => each.id === node && !isEligibleNode(spec, each));
 
 /**
- * Call after `recordTaskObservations` for the same poll.
+ * Must be called after `recordTaskObservations` has recorded the same poll.
  * @param spec - spec that the service must have when the run is complete
  */
 export function summarizeTasks(
@@ -234,8 +236,8 @@ export function summarizeTasks(
 }
 
 /**
- * Number of replicas with which Swarm retains exactly the old tasks; 0 if there is no such number. With a wrong number,
- * Swarm could start an old task in a new task's slot, on migrated data.
+ * Returns the number of replicas with which Swarm retains exactly the old tasks; 0 if there is no such number. With a
+ * wrong number, Swarm could start an old task in a new task's slot, on migrated data.
  */
 function countRetainableReplicas(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean): number {
   // When scaling down, Swarm retains each node's first slot, then the second, and so on. Running slots come first.
@@ -291,7 +293,10 @@ export function isRunOnceService(
   return ['none', 'on-failure'].includes(String(Condition)) && isDone && !own.some(isTaskAlive);
 }
 
-/** For a single poll. All tasks run with the new image; if the service runs once, a task has succeeded with it. */
+/**
+ * Evaluates a single poll. All tasks must run with the new image; if the service runs once, a task must have succeeded
+ * with it.
+ */
 export function isHealthyService(
   move: StackServiceUpdate,
   tasks: readonly SwarmTask[],

@@ -38,8 +38,8 @@ export interface FoundInstance {
   /** Containers of all compose projects on the engine, including the project to update. */
   composed: readonly ListedContainer[];
   /**
-   * Container from the options; its labels identify the project. Null if none is specified, or if this run already
-   * replaced it.
+   * Container specified in the options; its labels identify the project. Null if no container is specified, or if this
+   * run has already replaced it.
    */
   specifiedContainer: ListedContainer | null;
 }

@@ -32,12 +32,13 @@ export interface HostDirectoryInspector {
    */
   compare(path: string, here: string, files?: readonly string[]): Promise<DirectoryMatch>;
   /**
-   * Whether the host directory has a compose file with one of the names, by default compose's names.
+   * Whether the host directory has a compose file with one of these names. Without names, compose's default names are
+   * used.
    * @throws UpdateError engine-unavailable
    */
   hasComposeFile(path: string, names?: readonly string[]): Promise<boolean>;
   /**
-   * Lists all containers' mounts at the path or at its parent directories.
+   * Lists the mounts of all containers at the path or at one of its parent directories.
    * @throws UpdateError engine-unavailable
    */
   listMounts(path: string): Promise<readonly ListedMount[]>;
@@ -58,8 +59,8 @@ export async function hasComposeFileHere(directory: string): Promise<boolean> {
 /** @param image - the image of the updater's own container, for helper containers */
 export const createHostDirectoryInspector = (engine: Engine, image: string): HostDirectoryInspector => {
   /**
-   * Calls `look` with a check for entries in a host directory; null if there is no directory. A helper container mounts
-   * the directory, and is never started.
+   * Calls `look` with a function that checks whether a host directory has an entry. Returns null if the host has no
+   * such directory. A helper container mounts the directory, and is never started.
    */
   const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
     await removeHelperContainers(engine, path);
@@ -110,7 +111,7 @@ async function someOf(names: readonly string[], has: Has): Promise<boolean> {
   return false;
 }
 
-/** Creates a helper container that mounts a host path; null if there is no such directory. */
+/** Creates a helper container that mounts a host path. Returns null if the host has no such directory. */
 async function createMountHelper(engine: Engine, image: string, path: string): Promise<string | null> {
   const Mounts = [{ Type: 'bind', Source: path, Target: helperMountPath, ReadOnly: true }];
   try {
@@ -132,8 +133,9 @@ async function writeMarkerFile(path: string): Promise<void> {
 }
 
 /**
- * Registers the labeled path as an alias of the mounted project directory; false if no mount contains it. The paths
- * differ if another program, such as Portainer, started the project from a volume or its own container.
+ * Registers the labeled path as an alias of the mounted project directory. Returns false if no mount contains the
+ * directory. The paths differ if another program, such as Portainer, started the project from a volume or its own
+ * container.
  * @param directory - the path in the labels, which is not mounted here
  */
 export async function addProjectDirectoryAlias(
@@ -152,8 +154,8 @@ export async function addProjectDirectoryAlias(
 }
 
 /**
- * Returns candidates for the project directory, each with its path in the labels. Volumes are returned whole, because
- * the project may use files above its directory.
+ * Returns directories here that may contain the project directory, each with the path that the labels would use. A
+ * volume is returned as a whole, because the project may use files above its directory.
  */
 async function candidates(
   directory: string,
@@ -178,8 +180,8 @@ const sourceOf = ({ source, destination }: ListedMount, directory: string): stri
   join(source, relative(destination, directory));
 
 /**
- * If the labeled path exists only in another program's container, advises mounting the host path. Null for an ordinary
- * host directory, or if several host paths are possible.
+ * If the labeled path exists only in another program's container, advises mounting its host path. Returns null for an
+ * ordinary host directory, or if several host paths are possible.
  */
 export async function findMountAdvice(
   directory: string,
@@ -189,7 +191,7 @@ export async function findMountAdvice(
   const sources = new Set(mounts.map((mount) => sourceOf(mount, directory)));
   if (sources.size === 0 || sources.has(directory) || (await look.hasComposeFile(directory))) return null;
   const homes: string[] = [];
-  // Only mounts with a compose file count, because many containers mount the same path, such as /data.
+  // Ignore mounts that contain no compose file, because many containers have a mount at the same path, such as /data.
   for (const source of sources) if (await look.hasComposeFile(source)) homes.push(source);
   const [only, ...others] = homes;
   return only === undefined || others.length > 0 ? null : formatMountAdvice(only, directory);

@@ -20,7 +20,7 @@ export interface ProjectSummary {
 }
 
 /**
- * Returns all projects except `name`, each with the files in its containers' labels.
+ * Returns all projects except `name`, each with the files that the labels of its containers list.
  * @param composed - the containers of all projects
  */
 export function listOtherProjects(composed: readonly ListedContainer[], name: string): ComposeProject[] {

@@ -24,7 +24,7 @@ interface Search {
 }
 
 /**
- * Finds the project by `--project`, or otherwise by a mounted directory with a compose file.
+ * Finds the project to update by `--project`, or otherwise by a mounted directory that contains a compose file.
  * @throws UpdateError not-mounted, several-projects, not-compose
  */
 export async function locateProject(
@@ -39,7 +39,7 @@ export async function locateProject(
   if (options.project) return byName(search, options.project);
   const location = byDirectory(search);
   if (!(location instanceof UpdateError)) return location;
-  // Next candidates: projects that contain the app, and whose labeled path is not mounted.
+  // The next candidates are projects that contain the app and whose labeled path is not mounted.
   const unseen = projects.filter(
     ({ directory, services }) => services.has(options.app) && paths.fromHost(directory) === null,
   );
@@ -56,8 +56,8 @@ export async function locateProject(
 }
 
 /**
- * Advises mounting a project directory that was moved, or whose label contains another container's path. Null unless
- * exactly one project matches.
+ * Advises mounting a project directory that was moved, or whose labeled path is inside another container. Returns null
+ * unless exactly one project matches.
  */
 async function findMovedMountAdvice(
   unseen: readonly ProjectSummary[],
@@ -81,8 +81,8 @@ const underItsPath = (host: string, { name, directory }: ProjectSummary): string
   `If ${host} is the directory of project ${name}, also mount it at the path that compose used. ${formatMountAdvice(host, directory)}`;
 
 /**
- * Finds the project by its mounted directory. The directory needs a compose file or an entry in `found`. Returns an
- * error if no project matches, and throws one if several do.
+ * Finds the project by its mounted directory. The directory must contain a compose file or be listed in `found`.
+ * Returns an error if no project matches, and throws one if several do.
  */
 function byDirectory(
   { projects, paths, options: { dir, app }, candidates }: Search,
@@ -168,8 +168,8 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
 }
 
 /**
- * Finds the project with this name. A mounted project directory takes precedence, because a labeled directory can be
- * wrong.
+ * Finds the project with this name. If there are several, one whose directory is mounted takes precedence, because a
+ * labeled directory can be wrong.
  * @throws UpdateError several-projects if the first two projects are equally likely
  */
 function findLikeliestProject(

@@ -14,8 +14,9 @@ export function requireTestedPodman(engine: Pick<Engine, 'isPodman'>, users = re
 }
 
 /**
- * Rejects containers of podman-compose, systemd and docker-compose 1. Compose would revert settings of the first two
- * (docs/contract.md 12.6). Paths in labels of docker-compose 1 depend on its working directory (docs/contract.md 2.3).
+ * Rejects containers of podman-compose, systemd and docker-compose 1. Compose would revert some settings of the first
+ * two (docs/contract.md 12.6). Paths in labels of docker-compose 1 depend on its working directory (docs/contract.md
+ * 2.3).
  * @throws UpdateError not-compose
  */
 export function requireComposeContainers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
@@ -35,7 +36,10 @@ export function requireComposeContainers(containers: readonly Pick<Container, 'n
   }
 }
 
-/** If no project was found but systemd manages a container, returns a more specific error. */
+/**
+ * Returns a more specific error if no project was found but systemd manages a container. Returns other errors
+ * unchanged.
+ */
 export async function explainMissingProject(engine: Engine, error: unknown): Promise<unknown> {
   if (!engine.isPodman || !(error instanceof UpdateError)) return error;
   if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;

@@ -6,7 +6,7 @@ import { isFile } from '../../../../core/files/file-system.ts';
 import type { TextFile } from '../../../../core/files/text-file.ts';
 import type { ComposeProject } from '../../../../engine/cli/compose.ts';
 
-/** Whatever the compose file's name, compose accepts all of these (compose-go, cli/options.go; tested). */
+/** Override files that compose accepts, whatever the compose file's name (compose-go, cli/options.go; tested). */
 const overrideNames = [
   'compose.override.yml',
   'compose.override.yaml',
@@ -14,7 +14,7 @@ const overrideNames = [
   'docker-compose.override.yaml',
 ];
 
-/** Returns the compose files that `docker compose` uses in a directory without `-f`; empty if none. */
+/** Returns the compose files that `docker compose` uses in a directory without `-f`; empty if there are none. */
 export async function findDefaultComposeFiles(
   directory: string,
   envFiles: readonly TextFile[],

@@ -56,7 +56,8 @@ export async function maskFileSecrets(
       ...findEnvFileSecrets([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...findEnvFileSecrets([file]), ...findRawEnvFileSecrets(file.text)]),
       ...secret.flatMap(({ text }) => splitIntoSecretTexts(text)),
-      // In config files, mask only values whose names suggest a secret: the rest explains container logs.
+      // In config files, mask only values whose names suggest a secret. The rest is needed to understand container
+      // logs.
       ...config.flatMap(({ text }) => findKeyedSecrets(text)),
     ],
   }));
@@ -73,7 +74,10 @@ async function readAll(paths: readonly string[], find: (path: string) => string 
   return files.flat();
 }
 
-/** Reads a file that may contain invalid UTF-8. Null for a file above `maxBytes`, and for a pipe, which would block. */
+/**
+ * Reads a file that may contain invalid UTF-8. Returns null for a file larger than `maxBytes`, and for a pipe, because
+ * reading a pipe would block.
+ */
 async function readTolerantly(path: string): Promise<string | null> {
   const found = await stat(path);
   return found.isFile() && found.size <= maxBytes ? await readFile(path, 'utf8') : null;

@@ -25,8 +25,8 @@ import { addLinkedFiles, readEnvFiles } from './add-linked-files.ts';
 import { maskFileSecrets } from './mask-file-secrets.ts';
 
 /**
- * Reads a project's files and compose's model, and masks the secrets. Call `linkProjectPaths` first. The model contains
- * all services. If compose 5 or later cannot read an env file, the model lacks env file values.
+ * Reads a project's files and compose's model of them, and masks the secrets in the log. Call `linkProjectPaths` first.
+ * The model contains all services. If compose 5 or later cannot read an env file, the model lacks env file values.
  * @param about - the project's containers and the run's services
  * @throws UpdateError outside-mounts, compose-invalid
  */
@@ -41,7 +41,8 @@ export async function readProject(
   log.addMaskRules(() => createContainerMaskRules(containers));
   log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
   const learn = (files: ProjectFiles) => maskFileSecrets(log, files, (path) => paths.fromHost(path));
-  // Compose runs meanwhile. A mistake found in the files takes precedence over compose's resulting error.
+  // Compose runs while the files are read. A mistake found in the files takes precedence over the error that it causes
+  // in compose.
   const requested = deferRejection(compose.config());
   const own = await readFiles(project);
   // Mask values first, because errors of the parser and of compose may quote them.
@@ -61,7 +62,7 @@ export async function readProject(
 }
 
 /**
- * Makes the project's host paths valid here, so that compose resolves them as on the host.
+ * Makes the project's host paths valid in this container, so that compose resolves them as on the host.
  * @throws UpdateError outside-mounts, path-taken
  */
 export async function linkProjectPaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
@@ -79,7 +80,7 @@ export async function linkProjectPaths(project: ComposeProject, paths: HostPaths
     if (given) tell(path, given.to);
   }
   for (const { link, to } of await linkAllHostPaths(paths)) tell(link, to);
-  // Reject pipes before compose runs, because compose would wait forever for a writer.
+  // Reject pipes before compose runs, because compose would wait forever for another process to write.
   for (const path of [...named, join(project.directory, '.env')]) await requireRegularFile(path);
 }
 
@@ -108,7 +109,7 @@ async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
 type NamedFile = Pick<ReferencedFile, 'path' | 'kind'>;
 
 /**
- * Adds the files of `include` and `extends`. `learn` gets each file before it is parsed.
+ * Adds the files to which `include` and `extends` refer. `learn` is called with each file before the file is parsed.
  * @throws UpdateError outside-mounts
  */
 async function readMountedLinks(
@@ -133,8 +134,8 @@ async function readMountedLinks(
 
 /**
  * Requires mounted env files for the updated services and their dependencies. Compose reads these files even with
- * `--no-deps`, and ignores a missing optional one. Without a model, all services are checked: any may have caused
- * compose's error.
+ * `--no-deps`, and ignores an optional file that is not mounted. If compose rejected the project, there is no model, so
+ * the files of all services are checked: any may be the cause.
  * @throws UpdateError outside-mounts
  */
 function checkEnvFiles(
@@ -152,7 +153,7 @@ function checkEnvFiles(
   const outside: NamedFile[] = [];
   // Compose's model does not list env files, so they are read from the compose files.
   for (const layer of resolveIncludeTree(files).sources) {
-    // For `extends`, check all services: an extended service may have its own env files.
+    // In a file used by `extends`, check all services, because an extended service may have its own env files.
     const wanted = new Set(layer.followsIncludes ? closure : layer.file.serviceNames);
     for (const name of wanted) {
       const entry = layer.file.getService(name);
@@ -169,8 +170,8 @@ function checkEnvFiles(
 }
 
 /**
- * If a file is not mounted, replaces compose's error with an error about mounts. The error may come late: compose reads
- * seccomp profiles, for example, only when creating a container.
+ * If a file is not mounted, replaces compose's error about the missing file with an error about mounts. The error may
+ * come late: compose reads seccomp profiles, for example, only when it creates a container.
  */
 export function explainUnmountedFile(error: unknown, paths: HostPaths): unknown {
   if (!(error instanceof UpdateError) || error.code !== 'compose-invalid') return error;

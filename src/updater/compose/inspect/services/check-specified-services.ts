@@ -33,8 +33,8 @@ interface SpecifiedServicesInput {
 }
 
 /**
- * Checks that the specified services belong together and are complete (docs/contract.md 2.23). Returns a sentence for
- * each excluded service that belongs with the app or does not exist.
+ * Checks that the specified services belong with the app, and that no service of the app was forgotten
+ * (docs/contract.md 2.23). Returns a sentence for each excluded service that belongs with the app or does not exist.
  * @throws UpdateError unrelated-service, unlisted-services
  */
 export function checkSpecifiedServices(

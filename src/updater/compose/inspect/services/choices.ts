@@ -18,9 +18,9 @@ export interface ServiceChoice {
 }
 
 /**
- * Returns a choice for each service except databases: app and related workers (docs/contract.md 2.24). If a worker
- * publishes a port but the app does not, the choice is omitted. Order: apps that publish ports, then apps with more
- * workers, then names.
+ * Returns a choice for each service except databases: the service as the app, and related services as workers
+ * (docs/contract.md 2.24). If a worker publishes a port but the app does not, the choice is omitted. The choices are
+ * sorted: apps that publish ports first, then apps with more workers, then by name.
  */
 export function serviceChoicesOf(running: readonly RunningService[]): ServiceChoice[] {
   const able = running

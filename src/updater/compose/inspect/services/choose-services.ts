@@ -6,8 +6,8 @@ import type { InterruptionPredicate } from '../../../run/state/rollout.ts';
 import type { InstalledService } from '../installation.ts';
 
 /**
- * Returns a run's services. `asked`: specified workers; `workers`: those with containers; `followers`: share a
- * namespace with an updated service; `replaced`: all whose containers are replaced.
+ * Returns a run's services. `asked` are the specified workers, and `workers` are those with containers. `followers`
+ * share a namespace with an updated service. `replaced` are all services whose containers are replaced.
  */
 export function chooseServices(
   containers: readonly Container[],
@@ -30,7 +30,9 @@ export function chooseServices(
   return { app, asked: requested, workers, followers, replaced: [...moved, ...followers] };
 }
 
-/** Finds services in an updated container's network, PID or IPC namespace, directly or indirectly. */
+/**
+ * Finds services with a container that shares, even indirectly, an updated container's network, PID or IPC namespace.
+ */
 function findFollowers(containers: readonly Container[], moved: readonly string[]): string[] {
   const names = new Set(moved);
   for (let known = -1; known < names.size; ) {
@@ -47,8 +49,9 @@ function findFollowers(containers: readonly Container[], moved: readonly string[
 }
 
 /**
- * Infers `--profile` from the services with containers, because compose does not record profiles. Includes
- * `COMPOSE_PROFILES`, which `--profile` replaces. Empty if `COMPOSE_PROFILES` already has all profiles.
+ * Infers the values of `--profile` from the services with containers, because compose does not record profiles.
+ * Includes the profiles in `COMPOSE_PROFILES`, because `--profile` replaces this variable. Empty if the variable
+ * already contains all profiles.
  */
 export function inferProfiles(
   files: ProjectFiles,

@@ -4,8 +4,9 @@ import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../../engine/objects/container.ts';
 
 /**
- * Returns warnings about other major versions, keyed by service: they may be unable to read the data. A warning
- * contains no command, because recreating the service may lose access to the data.
+ * Returns warnings, keyed by service, if the files specify another major version of an image. That version may be
+ * unable to read the existing data. A warning contains no command, because recreating the service may lose access to
+ * the data.
  */
 export function findImageMajorVersionWarnings(
   containers: readonly Container[],

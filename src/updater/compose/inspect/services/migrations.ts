@@ -10,8 +10,8 @@ interface MigrationSearchInput extends Pick<Installation, 'files' | 'exclude' | 
 }
 
 /**
- * Finds updated services that must complete before an updated service starts (docs/contract.md 2.11). Updated:
- * specified, sharing an updated service's pin, or without containers but with its image.
+ * Finds updated services that must complete before an updated service starts (docs/contract.md 2.11). Such a service
+ * was specified, shares an updated service's pin, or has no containers but an updated service's image.
  */
 export function findMigrationServices(facts: MigrationSearchInput): string[] {
   const { files, exclude, containers, moved, followers } = facts;

@@ -22,8 +22,8 @@ export interface ServiceImage {
 }
 
 /**
- * Returns the services with an image. A pin is resolved when it is read: the image usually shows that a service is
- * unrelated.
+ * Returns the services with an image. A pin is resolved only when it is read, because the image alone usually shows
+ * that a service is unrelated.
  */
 export function serviceImagesOf(files: ProjectFiles, { services }: ComposeModel): ServiceImage[] {
   return Object.entries(services).flatMap(([name, { image }]) => {
@@ -48,7 +48,8 @@ export function explainRelatedService(app: ServiceImage, other: ServiceImage): s
   if (isSameRepository(app.reference, other.reference)) return `same repository: ${repository}`;
   if (!isSamePublisher(app.reference, other.reference)) return null;
   if (sharesPin(app, other)) return `same pin: ${other.pin?.location.description}`;
-  // Only an exact version shows one release: a publisher may tag all products `latest` or `2`.
+  // Only an exact version shows that two images belong to one release: a publisher may tag all products `latest` or
+  // `2`.
   return isExact(other.reference) && isOneVersion(app, other)
     ? `same publisher and version: ${publisherOf(repository)}, ${writtenVersion(other.reference)}`
     : null;
@@ -75,7 +76,7 @@ const versionOf = ({ tag }: ImageReference): string => versionTextOf(tag ?? 'lat
 const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean =>
   versionOf(a.reference) === versionOf(b.reference);
 
-/** Returns the version in a tag, with the tag's prefix `v` if any, such as `v1.144.1`. */
+/** Returns the version in a tag, with the prefix `v` if the tag has it, such as `v1.144.1`. */
 const writtenVersion = (reference: ImageReference): string =>
   `${/^v(?=\d)/.exec(reference.tag ?? '')?.[0] ?? ''}${versionOf(reference)}`;
 

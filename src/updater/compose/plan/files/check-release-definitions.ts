@@ -23,7 +23,7 @@ export interface ReleaseDefinitions {
 
 /**
  * Checks the changes in a generated compose file. Warns about changed networks and volumes, which are not recreated.
- * Warns about services that the release dropped, whose containers remain.
+ * Also warns about services that the release no longer has: their containers remain.
  * @throws UpdateError shared-definition, proof-failed
  */
 export function checkReleaseDefinitions(
@@ -59,8 +59,8 @@ export const unreplacedServicesOf = (installation: Installation): string[] =>
 
 /** Finds networks and volumes that the release changes. A fatal change would stop the instance or lose data. */
 function findSharedChanges(installation: Installation, { model, hashedNetworks }: ReleaseDefinitions) {
-  // Recommend `up` only if safe, and only for networks with a hash in their label. Compose recreates other networks
-  // only after `down`, which also detaches anonymous volumes.
+  // Recommend `up` only if this is safe, and only for networks with a hash in their label. Compose recreates other
+  // networks only after `down`, which also detaches anonymous volumes.
   const isSafe = findImageMajorVersionWarnings(unreplacedContainersOf(installation), model).size === 0;
   const hint = (name: string) =>
     isSafe && hashedNetworks.has(name)

@@ -27,13 +27,15 @@ interface Proposal
   extends ReleaseDefinitions,
     ReturnType<typeof draftFileChanges>,
     Pick<PreparedPlan, 'images' | 'version'> {
-  /** Compose's model without the new settings. If null or missing, `model` is checked instead. */
+  /**
+   * Compose's model of the files without the new settings. If `unset` is null or missing, `model` is checked instead.
+   */
   unset?: ComposeModel | null;
 }
 
 /**
- * Checks that the draft makes only the planned changes, and completes the plan. Writes nothing. If the draft leaves all
- * files as they are, the model of the current files is used.
+ * Checks that the draft makes only the planned changes, and completes the plan. Writes nothing. If the draft changes no
+ * file, compose's model of the current files is used.
  */
 export function createPreparedPlan(whole: ProjectUpdatePlan, proposal: Proposal): PreparedPlan {
   const { installation } = whole;
@@ -93,8 +95,8 @@ function checkModelChanges(
 }
 
 /**
- * Returns the services that the draft changes but the update does not replace. A changed `env_file` always counts,
- * because compose's model still comes from the old file.
+ * Returns the services that the draft changes but the update does not replace. A service with a changed `env_file`
+ * always counts as changed, because compose's model still comes from the old file.
  */
 function changedServices(installation: Installation, { draft, model }: Proposal): string[] {
   const { services: before } = installation.model;

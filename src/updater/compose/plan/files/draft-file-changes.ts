@@ -71,8 +71,8 @@ export function draftFileChanges(
 }
 
 /**
- * Returns a service's new reference; null if the release dropped the service. Only a release's compose file may change
- * the repository.
+ * Returns a service's new image reference; null if the release no longer has the service. Only a release's compose file
+ * may change the repository.
  */
 function expectedReference(
   draft: ProjectDraft,
@@ -86,7 +86,7 @@ function expectedReference(
 }
 
 /**
- * Finds a service's pin in the new files; null if the release dropped the service.
+ * Finds a service's pin in the new files; null if the release no longer has the service.
  * @throws UpdateError release-file if this service is the app
  */
 function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string): Pin | null {

@@ -4,7 +4,7 @@ import { hasTagChange } from '../../../plan/release-plan.ts';
 import { releaseComposeFileNames } from '../../inspect/installation.ts';
 import type { ProjectUpdatePlan } from '../prepared-plan.ts';
 
-/** Returns the files that the update may write, as far as known before the pull. */
+/** Returns the files that the update may write, as far as they are known before the pull. */
 export function listFilesToWrite({ installation, updates }: ProjectUpdatePlan): string[] {
   const { files, kind, project } = installation;
   const candidates = new Set<string>();

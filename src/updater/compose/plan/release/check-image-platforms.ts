@@ -7,8 +7,9 @@ import type { Installation } from '../../inspect/installation.ts';
 import type { ProjectUpdatePlan } from '../prepared-plan.ts';
 
 /**
- * Checks that each new image runs on the platform in the files, or otherwise the running container's. Compose pulls
- * images for other platforms without a warning. Only a shell may have set the platform (docs/contract.md 3.23).
+ * Checks that each new image runs on the platform in the compose files, or otherwise on the running container's
+ * platform. Compose pulls images for other platforms without a warning. The platform may have been set only in a shell
+ * (docs/contract.md 3.23).
  * @param model - compose's model of the new files
  * @param images - the local images, keyed by reference; missing images are not checked
  * @returns a warning for each service whose platform the compose files change

@@ -29,8 +29,8 @@ export function createMissingVariablesError(
 }
 
 /**
- * Requires the variables of secrets and configs. If one is unset, compose fails only after it has removed the old
- * container.
+ * Requires the variables from which secrets and configs get their values. If one is unset, compose fails only after it
+ * has removed the old container.
  * @throws UpdateError missing-variable
  */
 export function requireSecretValues(

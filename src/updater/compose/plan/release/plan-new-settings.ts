@@ -6,7 +6,8 @@ import { joinWithAnd } from '../../../run/log/format-values.ts';
 export type NewSetting = Record<'name' | 'value' | 'words', string>;
 
 /**
- * Chooses each new setting's value: given, generated or default. An existing value is changed only if a value is given.
+ * Chooses the value of each new setting: the given value, a generated value, or the default. An existing value is
+ * changed only if a value is given.
  * @param listed - the settings that are new in the release
  * @throws UpdateError settings-invalid, missing-variable
  */

@@ -70,7 +70,8 @@ const readOnly = ({ type, source, destination, subpath }: StorageMount): Json =>
 });
 
 /**
- * Returns the environment of the app's next container. Changed env files are added, because compose's model lacks them.
+ * Returns the environment of the app's next container. Values from changed env files are added, because compose's model
+ * does not contain them yet.
  */
 function environmentOf({ installation, model, changes }: PreparedPlan): Map<string, string> {
   const { app, requests: sent, files, model: before } = installation;

@@ -11,8 +11,8 @@ const settingsOf = (text: string) => createJsonTextSchema(releaseSettingsSchema)
 const readers = { ready: parseJsonCommand, preflight: parseJsonCommand, settings: settingsOf };
 
 /**
- * Parses a label of the pulled app image. Undefined if malformed; null if missing or inherited from another product's
- * base image. A label counts as inherited if the version label differs from the tag.
+ * Parses a label of the pulled app image. Undefined if the label is malformed; null if it is missing, or inherited from
+ * another product's base image. A label counts as inherited if the version label differs from the tag.
  */
 export function parseReleaseLabel<K extends keyof typeof readers>(
   { app, installation }: ProjectUpdatePlan,
@@ -28,7 +28,7 @@ export function parseReleaseLabel<K extends keyof typeof readers>(
   return readers[kind](text) as ReturnType<(typeof readers)[K]>;
 }
 
-/** Returns a command from the app image's label, or otherwise from the product's record; null if none. */
+/** Returns a command from the app image's label, or otherwise from the product's record. Null if neither has one. */
 export const findReleaseCommand = (
   plan: ProjectUpdatePlan,
   image: Image | undefined,

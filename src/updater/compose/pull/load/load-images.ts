@@ -135,8 +135,8 @@ async function* streamFile(archive: ReleaseArchive, name: string, from: string):
 }
 
 /**
- * Creates the archive for the engine: an OCI layout. Older engines do not support OCI layouts and read `manifest.json`.
- * All metadata is generated, because the release archive's metadata is not signed.
+ * Creates the archive for the engine, which is an OCI layout. Older engines do not support OCI layouts, and read
+ * `manifest.json` instead. All metadata is generated here, because the release archive's metadata is not signed.
  */
 async function* streamImageLayout(
   archive: ReleaseArchive,
@@ -181,8 +181,8 @@ async function* streamImageLayout(
 const createTextEntry = (name: string, text: string): Buffer[] => createTarEntry(name, Buffer.from(text));
 
 /**
- * Parses a reference. `name` includes the registry, for containerd. `repository` omits a default registry, for older
- * engines.
+ * Parses a reference. `name` includes the registry, as containerd requires. `repository` omits a default registry, as
+ * older engines require.
  */
 function imageNameOf(reference: string): { name: string; repository: string; tag: string } {
   const { repository = reference, tag } = parseImageReference(reference) ?? {};
