@@ -12,8 +12,8 @@ import {
   toRemoteImage,
 } from './api-objects.ts';
 import {
-  type EngineCallOptions,
   type EngineFilters,
+  type EngineRequestOptions,
   EngineRequestSender,
   parseJsonBody,
 } from './engine-request-sender.ts';
@@ -154,7 +154,7 @@ export class EngineApi extends EngineRequestSender {
   /** Creates a container and returns its id. @throws EngineError conflict if the name is taken */
   async createContainer(
     { name, platform, ...body }: Json & { name?: string; platform?: string | null; Image: string },
-    more: Pick<EngineCallOptions, 'deadlineMs'> = {},
+    more: Pick<EngineRequestOptions, 'deadlineMs'> = {},
   ): Promise<string> {
     const query = { ...(name !== undefined && { name }), ...(platform && { platform }) };
     const made = await this.request('createContainer', {
@@ -167,7 +167,7 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /** Starts a container. Succeeds if the container is already running. */
-  async startContainer(id: string, more: Pick<EngineCallOptions, 'deadlineMs'> = {}): Promise<void> {
+  async startContainer(id: string, more: Pick<EngineRequestOptions, 'deadlineMs'> = {}): Promise<void> {
     await this.request('startContainer', { ...more, params: { id } });
   }
 

@@ -10,7 +10,7 @@ import { isPodman } from './objects/podman.ts';
 /** Filters for a list or for events, such as `{ label: ['svc.role=worker'] }`. */
 export type EngineFilters = Readonly<Record<string, readonly string[]>>;
 
-export interface EngineCallOptions {
+export interface EngineRequestOptions {
   /** Values for the placeholders in the call's `path` and `purpose`. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string>>;
@@ -63,7 +63,7 @@ export class EngineRequestSender {
   }
 
   /** @throws EngineError for a status that the call does not accept */
-  async request(name: EngineCallName, options: EngineCallOptions = {}): Promise<EngineResponse> {
+  async request(name: EngineCallName, options: EngineRequestOptions = {}): Promise<EngineResponse> {
     const call: EngineCall = engineCalls[name];
     const response = await this.exchange(call, this.#questionOf(call, options));
     if (response.status < 300) return response;
@@ -74,7 +74,7 @@ export class EngineRequestSender {
   }
 
   /** Sends a request whose response is a stream. @throws EngineError */
-  async open(name: EngineCallName, options: EngineCallOptions, silenceMs: number): Promise<EngineStream> {
+  async open(name: EngineCallName, options: EngineRequestOptions, silenceMs: number): Promise<EngineStream> {
     return this.openStream(this.#questionOf(engineCalls[name], options), silenceMs);
   }
 
@@ -106,7 +106,7 @@ export class EngineRequestSender {
 
   protected async readEvents(
     name: EngineCallName,
-    options: EngineCallOptions,
+    options: EngineRequestOptions,
     silenceMs: number,
     onEvent: (event: Json) => void,
   ): Promise<void> {
@@ -118,13 +118,13 @@ export class EngineRequestSender {
     }
   }
 
-  protected async getJson(name: EngineCallName, options: EngineCallOptions = {}): Promise<Json> {
+  protected async getJson(name: EngineCallName, options: EngineRequestOptions = {}): Promise<Json> {
     return this.parse((await this.request(name, options)).body, parseJsonBody);
   }
 
   #questionOf(
     call: EngineCall,
-    { params = {}, query, filters, isSecret: _, ...more }: EngineCallOptions,
+    { params = {}, query, filters, isSecret: _, ...more }: EngineRequestOptions,
   ): EngineRequest {
     const [method, filled] = fillIn(call.call, { params }).split(' ') as [EngineRequest['method'], string];
     const parameters = `${new URLSearchParams({ ...query, ...(filters && { filters: JSON.stringify(filters) }) })}`;
@@ -135,10 +135,10 @@ export class EngineRequestSender {
   }
 }
 
-const fillIn = (text: string, { params = {} }: EngineCallOptions): string =>
+const fillIn = (text: string, { params = {} }: EngineRequestOptions): string =>
   text.replaceAll(/\{(\w+)\}/g, (_, key) => inPath(params[key] ?? ''));
 
-const purposeOf = ({ call, purpose }: EngineCall, { params = {} }: EngineCallOptions): string =>
+const purposeOf = ({ call, purpose }: EngineCall, { params = {} }: EngineRequestOptions): string =>
   purpose?.replaceAll(/\{(\w+)\}/g, (_, key) =>
     (params[key] ?? '').replace(/^([0-9a-f]{12})[0-9a-f]{52}$/, '$1'),
   ) ?? `answer (${fillIn(call, { params })})`;

@@ -33,15 +33,15 @@ export function planTagUpdate(tag: PinTag, target: ReleaseOrCanaryTarget): TagUp
   if (tag.kind === 'part' && compareSharedVersionNumbers(version, tag.version) < 0) return { kind: 'older' };
   const count = countVersionNumbers(tag.version);
   if (countVersionNumbers(version) < count) return { kind: 'short' };
-  if (tag.kind === 'release') return { kind: 'moved', tag: formatTagLike(tag, version) };
+  if (tag.kind === 'release') return { kind: 'moved', tag: formatVersionInTagStyle(tag, version) };
   const part = truncateVersion(version, count);
   return compareSharedVersionNumbers(part, tag.version) === 0
     ? { kind: 'stays' }
-    : { kind: 'moved', tag: formatTagLike(tag, part) };
+    : { kind: 'moved', tag: formatVersionInTagStyle(tag, part) };
 }
 
 /** Formats a version as a tag with the prefix and the variant of a pin's tag. */
-export const formatTagLike = (tag: NumberedTag, version: string): string =>
+export const formatVersionInTagStyle = (tag: NumberedTag, version: string): string =>
   `${tagPrefixOf(tag)}${version}${tag.suffix}`;
 
 /**
@@ -78,7 +78,7 @@ function guessVariants(suffix: string): string[] {
 export function listPossibleTags(tag: PinTag, target: ReleaseTarget): string[] {
   const { version } = target;
   const variants = isNumberedTag(tag)
-    ? guessVariants(tag.suffix).map((suffix) => formatTagLike({ ...tag, suffix }, version))
+    ? guessVariants(tag.suffix).map((suffix) => formatVersionInTagStyle({ ...tag, suffix }, version))
     : [];
   const count = countVersionNumbers(version);
   const filled = count < 3 ? [`${version}${'.0'.repeat(3 - count)}`] : [];

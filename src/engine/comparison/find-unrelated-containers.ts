@@ -40,7 +40,7 @@ export const composeOriginOf = (container: Pick<Container, 'labels'>): string =>
   originPartsOf(container).join('\n');
 
 /** Returns the value of `composeOriginOf` for containers that compose starts from this project. */
-export const expectedComposeOriginOf = (project: {
+export const expectedComposeLabelsOf = (project: {
   directory: string;
   files: readonly string[];
   envFiles: readonly string[];
@@ -226,7 +226,7 @@ const recreationAdviceOf = (service: string): string =>
  * Returns the containers of a directory that share the most common compose and env files; all containers if none
  * belongs to the directory.
  */
-export function findLargestComposeOriginGroup<C extends Pick<Container, 'labels'>>(
+export function findLargestComposeLabelGroup<C extends Pick<Container, 'labels'>>(
   containers: readonly C[],
   directory: string,
 ): C[] {

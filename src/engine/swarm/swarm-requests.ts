@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type EngineCallName, engineCalls } from '../engine-calls.ts';
-import type { EngineCallOptions, EngineFilters } from '../engine-request-sender.ts';
+import type { EngineFilters, EngineRequestOptions } from '../engine-request-sender.ts';
 import { type EngineError, findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import type { EngineResponse } from '../http/request.ts';
 import { type Json, toObject } from '../objects/json.ts';
@@ -41,7 +41,7 @@ const leaderless =
 async function requestSwarm(
   engine: Engine,
   name: EngineCallName,
-  options: EngineCallOptions = {},
+  options: EngineRequestOptions = {},
 ): Promise<EngineResponse> {
   for (const endsAt = performance.now() + leaderlessMs; ; await sleep(pauseMs)) {
     try {
@@ -178,7 +178,7 @@ export async function updateSwarmService(
 async function write(
   engine: Engine,
   name: EngineCallName,
-  options: EngineCallOptions,
+  options: EngineRequestOptions,
 ): Promise<'written' | 'moved'> {
   try {
     await requestSwarm(engine, name, options);

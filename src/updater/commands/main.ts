@@ -9,7 +9,7 @@ import { Cancellation } from '../run/cancellation.ts';
 import { writeDockerConfig } from '../run/environment/docker-config.ts';
 import { parseEngineAddress } from '../run/environment/engine-address.ts';
 import { formatVersionLine } from '../run/environment/program-versions.ts';
-import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
+import { unknownOutcomeDetails } from '../run/log/outcome-details.ts';
 import { createOutputSink, Log } from '../run/log/run-log.ts';
 import { logFailure, logLastLine, toRunOutcome } from '../run/log/run-outcome.ts';
 import { type CommandLine, parseCommandLine, UsageError } from '../run/options/command-line.ts';
@@ -85,7 +85,7 @@ async function withLog(
   const log = new Log(createOutputSink(logFormatOf(line), line.command === 'report' ? 2 : 1));
   const cancellation = new Cancellation(log);
   const reportError: CrashReporter = (error) => {
-    const facts = { ...unknownOutcomeFacts, product: line.product };
+    const facts = { ...unknownOutcomeDetails, product: line.product };
     return logFailure(error, log, facts, cancellation.signalNumber).exitCode;
   };
   let report = reportError;

@@ -2,8 +2,8 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import { formatEventLine } from '../../core/progress/log-line.ts';
 import { escapeUnprintable } from '../../core/text/plain-text.ts';
 import { findInstance } from '../compose/inspect/find-project/find-instance.ts';
-import { collectReportVersions, createReportArchive, reportFileCreators } from '../report/report-parts.ts';
-import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
+import { createReportArchive, formatReportVersions, reportFileCreators } from '../report/report-parts.ts';
+import { unknownOutcomeDetails } from '../run/log/outcome-details.ts';
 import { Log } from '../run/log/run-log.ts';
 import { logFailure } from '../run/log/run-outcome.ts';
 import type { InitialRunContext } from '../run/run-context.ts';
@@ -25,9 +25,9 @@ export async function writeReport(given: InitialRunContext): Promise<number> {
   const quiet = { ...given, log: new Log(() => {}) };
   const instance = stack.name === null ? await findInstance(quiet).catch(() => null) : null;
   await runInstanceCommand(context, { kind: 'look', onProject: showPlan, onStack: showStackPlan }).catch(
-    (error) => logFailure(error, log, unknownOutcomeFacts),
+    (error) => logFailure(error, log, unknownOutcomeDetails),
   );
-  const texts = new Map([['versions.txt', await collectReportVersions(context).catch(reasonOf)]]);
+  const texts = new Map([['versions.txt', await formatReportVersions(context).catch(reasonOf)]]);
   for (const [name, part] of Object.entries(reportFileCreators)) {
     const missing = 'not available: no compose project was found (see plan.txt)';
     texts.set(name, instance === null ? missing : await part(context, instance).catch(reasonOf));

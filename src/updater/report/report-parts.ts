@@ -91,7 +91,7 @@ export function createReportArchive(texts: ReadonlyMap<string, string>): Buffer 
 }
 
 /** Returns the versions of the programs, engine and kernel. Needs no instance. */
-export async function collectReportVersions({ engine, options }: RunContext): Promise<string> {
+export async function formatReportVersions({ engine, options }: RunContext): Promise<string> {
   const facts = engine.getFacts();
   const { cli, compose } = await requireCompatiblePrograms(engine, facts);
   const { version: engineVersion, platform, api } = await facts;

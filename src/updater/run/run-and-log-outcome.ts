@@ -1,5 +1,5 @@
 import { InterruptedError } from '../../core/cancellation/cancelled.ts';
-import type { OutcomeFacts } from './log/outcome-details.ts';
+import type { OutcomeDetails } from './log/outcome-details.ts';
 import {
   createFailedOutcome,
   logFailure,
@@ -12,7 +12,7 @@ import { getCurrentStepName } from './run-steps.ts';
 
 interface RunCallbacks {
   work(): Promise<RunOutcome>;
-  facts(): OutcomeFacts;
+  facts(): OutcomeDetails;
   close(outcome: RunOutcome): Promise<void>;
   /**
    * Records a crash before the process exits. Returns whether the engine will restart this container to resume the run.

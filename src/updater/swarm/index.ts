@@ -9,7 +9,7 @@ import {
   removeSwarmConfig,
 } from '../../engine/swarm/swarm-requests.ts';
 import { logUnchangedOutcome } from '../run/last-lines.ts';
-import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
+import { unknownOutcomeDetails } from '../run/log/outcome-details.ts';
 import type { RunOutcome } from '../run/log/run-outcome.ts';
 import { storedRequestOf } from '../run/options/update-options.ts';
 import { runAndLogOutcome } from '../run/run-and-log-outcome.ts';
@@ -31,7 +31,7 @@ export { showStackPlan } from './show-stack-plan.ts';
 /** Returns the exit code. The last log line and the record report the same outcome. */
 export async function updateStack(given: InitialRunContext): Promise<number> {
   const { options, engine, log } = given;
-  const facts = { ...unknownOutcomeFacts, product: options.product };
+  const facts = { ...unknownOutcomeDetails, product: options.product };
   const soFar: StackRunProgress = { found: null, facts, record: null, run: null };
   return runAndLogOutcome(given, {
     work: () =>

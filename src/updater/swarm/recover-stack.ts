@@ -1,5 +1,5 @@
 import { isUp } from '../../engine/objects/container.ts';
-import type { OutcomeFacts } from '../run/log/outcome-details.ts';
+import type { OutcomeDetails } from '../run/log/outcome-details.ts';
 import { logLastLine } from '../run/log/run-outcome.ts';
 import type { InitialRunContext, RunContext } from '../run/run-context.ts';
 import { runSteps } from '../run/run-steps.ts';
@@ -22,7 +22,7 @@ import { createServiceUpdateMaskRules } from './services/service-mask-rules.ts';
 /** State of a run so far, for its last log line and its cleanup. */
 export interface StackRunProgress {
   found: InspectedStack | null;
-  facts: OutcomeFacts;
+  facts: OutcomeDetails;
   /** Record of this run or, until that record is created, the record taken over from the previous run. */
   record: StackRecord | null;
   /** Run whose changes have not been rolled back; null if there is none. */

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { CancelledError } from '../../../src/core/cancellation/cancelled.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { takeContainerSnapshots } from '../../../src/engine/containers/container-snapshot.ts';
-import type { EngineCallOptions } from '../../../src/engine/engine-request-sender.ts';
+import type { EngineRequestOptions } from '../../../src/engine/engine-request-sender.ts';
 import { parseEngineConnection } from '../../../src/engine/http/engine-connection.ts';
 import { tar } from '../../rig/tar.ts';
 import { listen, startEngine, startPlainEngine } from '../http-engine.ts';
@@ -26,7 +26,7 @@ const engineAt = (host: string, tls: string[] = [], signal?: AbortSignal): Engin
   new Engine({ host, tls, configDirectory: directory }, { home: '/', ...(signal && { signal }) });
 
 /** A request that is not repeated after an error status. */
-const get = (engine: Engine, more: EngineCallOptions = {}) =>
+const get = (engine: Engine, more: EngineRequestOptions = {}) =>
   engine.request('inspectSwarm', { query: { a: '1' }, ...more });
 
 describe('the engine', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
   composeOriginOf,
-  expectedComposeOriginOf,
-  findLargestComposeOriginGroup,
+  expectedComposeLabelsOf,
+  findLargestComposeLabelGroup,
   findUnrelatedContainers,
   type KnownInstance,
 } from '../../../src/engine/comparison/find-unrelated-containers.ts';
@@ -49,7 +49,7 @@ const byHand: KnownInstance = {
 };
 const told = { ...byHand, knownOrigins: new Set([composeOriginOf(app)]), serverId: app.id };
 /** Journal of an interrupted update that adds an env file to its containers. */
-const journal = expectedComposeOriginOf({
+const journal = expectedComposeLabelsOf({
   directory: '/opt/svc',
   files: ['/opt/svc/a.yaml'],
   envFiles: ['/opt/.env'],
@@ -180,7 +180,7 @@ describe('containers of one service with one number', () => {
 it('majorityOfContainers finds the largest group of containers that were started from the same files', () => {
   const own = [app, one('db-1')];
   expect(
-    findLargestComposeOriginGroup([one('x-1', evil), ...own, one('y-1', { directory: '/srv' })], '/opt/svc'),
+    findLargestComposeLabelGroup([one('x-1', evil), ...own, one('y-1', { directory: '/srv' })], '/opt/svc'),
   ).toEqual(own);
-  expect(findLargestComposeOriginGroup(own, '/elsewhere')).toEqual(own);
+  expect(findLargestComposeLabelGroup(own, '/elsewhere')).toEqual(own);
 });

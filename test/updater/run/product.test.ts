@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { errorCodes, UpdateError } from '../../../src/core/errors/update-error.ts';
 import { createProduct, svcProduct } from '../../../src/core/names/product.ts';
-import { unknownOutcomeFacts } from '../../../src/updater/run/log/outcome-details.ts';
+import { unknownOutcomeDetails } from '../../../src/updater/run/log/outcome-details.ts';
 import { Log } from '../../../src/updater/run/log/run-log.ts';
 import { createFailedOutcome } from '../../../src/updater/run/log/run-outcome.ts';
 import { parseCommandLine, UsageError } from '../../../src/updater/run/options/command-line.ts';
@@ -72,7 +72,7 @@ describe('texts for users', () => {
   it.each(errorCodes)('do not mention svc in the last line or explanation of %s', (code) => {
     const { message } = createFailedOutcome(
       new UpdateError(code, 'x'),
-      { ...unknownOutcomeFacts, product: larder },
+      { ...unknownOutcomeDetails, product: larder },
       new Log(() => {}),
     );
     // The state directory has the same name for every product.

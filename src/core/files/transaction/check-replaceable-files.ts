@@ -14,7 +14,7 @@ import { createPermissionErrorHandler } from './file-record.ts';
  * example about permissions that cannot be checked.
  * @throws UpdateError not-a-file, read-only, outside-mounts, rights-lost
  */
-export async function checkReplaceableFiles(
+export async function requireReplaceableFiles(
   files: readonly string[],
   paths: HostPaths,
 ): Promise<readonly string[]> {

@@ -94,7 +94,7 @@ export const listRecordDirectories = (records: readonly FileRecord[]): string[] 
 ];
 
 /** Ignores errors. The removal is permanent only after the directories have been synced. */
-export async function removeTemporaryFilesUnsynced(
+export async function removeTemporaryFilesNoSync(
   fs: FileSystem,
   records: readonly FileRecord[],
 ): Promise<void> {
@@ -106,6 +106,6 @@ export async function removeTemporaryFiles(
   records: readonly FileRecord[],
   fs: FileSystem = diskFileSystem,
 ): Promise<void> {
-  await removeTemporaryFilesUnsynced(fs, records);
+  await removeTemporaryFilesNoSync(fs, records);
   for (const directory of listRecordDirectories(records)) await fs.sync(directory).catch(() => {});
 }

@@ -12,7 +12,7 @@ import {
   hashOf,
   listRecordDirectories,
   readFileState,
-  removeTemporaryFilesUnsynced,
+  removeTemporaryFilesNoSync,
 } from './file-record.ts';
 
 type Texts = ReadonlyMap<string, string>;
@@ -27,7 +27,7 @@ export async function restoreFiles(
   { fs = diskFileSystem, texts = new Map() }: { fs?: FileSystem; texts?: Texts } = {},
 ): Promise<string[]> {
   // Temporary files are removed first to free space on a full disk.
-  await removeTemporaryFilesUnsynced(fs, records);
+  await removeTemporaryFilesNoSync(fs, records);
   const changed: string[] = [];
   const errors: Error[] = [];
   for (const record of records) {
@@ -37,7 +37,7 @@ export async function restoreFiles(
       errors.push(error as Error);
     }
   }
-  await removeTemporaryFilesUnsynced(fs, records);
+  await removeTemporaryFilesNoSync(fs, records);
   // An interrupted call may have restored files without syncing their directories, so all directories are synced.
   for (const directory of listRecordDirectories(records)) {
     await fs.sync(directory).catch((error) => {

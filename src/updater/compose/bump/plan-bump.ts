@@ -33,7 +33,7 @@ import {
   truncateVersion,
 } from '../../../core/release/compare-versions.ts';
 import { isNumberedTag } from '../../../core/release/pin-tag.ts';
-import { formatTagLike, planTagUpdate } from '../../../core/release/plan-tag-update.ts';
+import { formatVersionInTagStyle, planTagUpdate } from '../../../core/release/plan-tag-update.ts';
 import type { NumberedTag } from '../../../core/release/tag.ts';
 import type { ReleaseTarget, Target } from '../../../core/release/target.ts';
 import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
@@ -240,7 +240,7 @@ function findBumpedPartialTag(pin: Pin, tag: NumberedTag, target: ReleaseTarget)
   const count = countVersionNumbers(tag.version);
   if ((suffix !== '' && suffix !== tag.suffix) || (lead !== undefined && lead !== tag.lead))
     throw createVariantMismatchError(pin, target);
-  if (countVersionNumbers(version) === count) return formatTagLike(tag, version);
+  if (countVersionNumbers(version) === count) return formatVersionInTagStyle(tag, version);
   if (compareSharedVersionNumbers(version, tag.version) === 0 && countVersionNumbers(version) > count)
     return null;
   const message = `${pin.service} is pinned to ${tag.text} (${pin.location.description}) and can only be changed to a tag in the same format`;

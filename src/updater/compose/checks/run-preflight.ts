@@ -7,7 +7,7 @@ import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import { environmentSecretsOf } from '../../run/log/mask-rules.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { PreparedPlan } from '../plan/prepared-plan.ts';
-import { buildPreflightContainer, evaluatePreflightResult } from '../plan/release/preflight.ts';
+import { createPreflightContainerSpec, evaluatePreflightResult } from '../plan/release/preflight.ts';
 import { findReleaseCommand } from '../plan/release/release-label.ts';
 
 const limitMs = 60_000;
@@ -25,7 +25,7 @@ export async function runPreflight({ engine, log }: RunContext, plan: PreparedPl
   const command = findReleaseCommand(plan, image, 'preflight');
   const isInstalled = installation.app.containers.every((each) => isContainerOfImage(each, image));
   if (image === undefined || command === null || (isInstalled && changes.length === 0)) return;
-  const container = buildPreflightContainer(plan, image, command);
+  const container = createPreflightContainerSpec(plan, image, command);
   log.addMaskRules(() => ({ secrets: environmentSecretsOf(container.config) }));
   log.info(`running the preflight command of ${plan.to}`);
   const end = await awaitWithHeartbeat(log, 'waiting for the preflight command', run());

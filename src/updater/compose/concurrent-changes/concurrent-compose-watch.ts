@@ -7,7 +7,7 @@ import { type Container, isUp, serviceOf } from '../../../engine/objects/contain
 import { joinWithAnd } from '../../run/log/format-values.ts';
 
 /** Maximum time in ms between two steps of a compose command, not counting the time that containers take to stop. */
-export const maxComposeStepIntervalMs = 30_000;
+export const maxComposeEventGapMs = 30_000;
 export const concurrentComposeTimeoutMs = 120_000;
 export const composePollIntervalMs = 500;
 
@@ -74,6 +74,6 @@ export class ConcurrentComposeWatch {
     if (waitsFor.length > 0 && others.some(({ health }) => health === 'starting')) return false;
     // Compose waits for a predecessor's grace period only while the predecessor is up.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
-    return now - seen.since >= graceMs + maxComposeStepIntervalMs;
+    return now - seen.since >= graceMs + maxComposeEventGapMs;
   }
 }

@@ -4,7 +4,7 @@ import { serviceOf } from '../../../engine/objects/container.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
 import { addSettingsFromFile } from '../../run/options/settings-file.ts';
 import { type UpdateOptions, updateOptionsOf } from '../../run/options/update-options.ts';
-import { addArchiveTarget } from '../../run/release/expected-digests.ts';
+import { addTargetFromArchive } from '../../run/release/expected-digests.ts';
 import type { InitialRunContext, RunContext } from '../../run/run-context.ts';
 import type { ProjectLocation } from './find-project/labeled-project.ts';
 
@@ -20,7 +20,7 @@ export async function addProjectOptions(
 ): Promise<RunContext> {
   const options = updateOptionsOf(await addSettingsFromFile(line, location.mountedAt, context.log));
   context.notifier.addresses = options.notify;
-  return addLabeledWorkers({ ...context, options: await addArchiveTarget(options) }, location.name);
+  return addLabeledWorkers({ ...context, options: await addTargetFromArchive(options) }, location.name);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
-import { findLargestComposeOriginGroup } from '../../../engine/comparison/find-unrelated-containers.ts';
+import { findLargestComposeLabelGroup } from '../../../engine/comparison/find-unrelated-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from './find-project/find-instance.ts';
@@ -51,7 +51,7 @@ async function choicesIn(
   containers: readonly Container[],
 ): Promise<ServiceChoice[]> {
   const telling =
-    told ?? lastRunningContainerOf(findLargestComposeOriginGroup(containers, location.directory));
+    told ?? lastRunningContainerOf(findLargestComposeLabelGroup(containers, location.directory));
   if (telling === undefined) return [];
   const project = parseProjectLabels(telling, { place: location, containers });
   await linkProjectPaths(project, paths, log);

@@ -6,7 +6,7 @@ import {
 } from '../../../engine/containers/project-containers.ts';
 import type { Container } from '../../../engine/objects/container.ts';
 import type { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
-import type { OutcomeFacts } from '../../run/log/outcome-details.ts';
+import type { OutcomeDetails } from '../../run/log/outcome-details.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { RunGoal } from '../../run/run-steps.ts';
 import { type Journal, type JournalData, journalOutcomeFactsOf } from '../../run/state/journal.ts';
@@ -53,7 +53,7 @@ interface UpdatePreparation {
 export interface ComposeRunOptions {
   preparation?: UpdatePreparation;
   /** Returns the details for the last log line of a run that ends before it replaces containers. */
-  facts?: () => OutcomeFacts;
+  facts?: () => OutcomeDetails;
   /** Whether this process rolls back an update whose process was killed. */
   wasKilled?: boolean;
   without?: readonly ComposeStepKind[];
@@ -67,7 +67,7 @@ export class ComposeStepContext {
   readonly lasting: JournaledContext;
   readonly journal: Journal;
   readonly #preparation: UpdatePreparation | null;
-  readonly facts: () => OutcomeFacts;
+  readonly facts: () => OutcomeDetails;
   /** Record of the restore point that this process has created; null if it has created none. */
   record: RestorePointRecord | null = null;
   freed: Promise<UnusedOldImages | null> = Promise.resolve(null);

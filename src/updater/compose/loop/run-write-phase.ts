@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import { listEnvFiles, listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { diskFileSystem } from '../../../core/files/file-system.ts';
-import { checkReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
+import { requireReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
 import { readFileHash } from '../../../core/files/transaction/file-record.ts';
 import { replaceFiles } from '../../../core/files/transaction/replace-files.ts';
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
@@ -53,7 +53,7 @@ async function writeFiles(
   { log, cancellation, journal }: JournaledContext,
   { installation, changes }: PreparedPlan,
 ): Promise<void> {
-  await checkReplaceableFiles(
+  await requireReplaceableFiles(
     changes.map(({ path }) => path),
     installation.paths,
   );

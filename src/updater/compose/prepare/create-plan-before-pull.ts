@@ -1,4 +1,4 @@
-import { checkReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
+import { requireReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { requirePublishedTags } from '../../plan/check-published.ts';
 import { createTagLookup } from '../../plan/tag-lookup.ts';
@@ -46,7 +46,7 @@ export async function createPlanBeforePull(
     accepted: options.acceptDrift,
     planned: new Map(plan.updates.map(({ service, to }) => [service, to])),
   });
-  const untold = await checkReplaceableFiles(listFilesToWrite(plan), installation.paths);
+  const untold = await requireReplaceableFiles(listFilesToWrite(plan), installation.paths);
   logPlan(plan, log);
   logComposeFileReminder(plan, options, log);
   for (const warning of [...untold, ...findMissingImageWarnings(installation)]) log.warn(warning);

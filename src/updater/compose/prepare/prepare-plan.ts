@@ -4,7 +4,7 @@ import { applyEditsToDraft, type ProjectDraft } from '../../../core/compose/draf
 import { createVariableEdit } from '../../../core/compose/env-file.ts';
 import { displayPathOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { checkReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
+import { requireReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/objects/container.ts';
@@ -89,7 +89,7 @@ export async function preparePlan(
   const model = unset && draft === unsetDraft ? unset : await modelOf(installation, draft, taken.texts);
   if (unset) requireExpectedSettingChanges(unset, model);
   const paths = draft.changes.map(({ path }) => path);
-  if (settings.length > 0) await checkReplaceableFiles(paths, installation.paths);
+  if (settings.length > 0) await requireReplaceableFiles(paths, installation.paths);
   log.addMaskRules(() => createModelMaskRules(model));
   const platforms = checkImagePlatforms(plan, model, images);
   if (installation.kind === 'generated') requireSecretValues(installation, draft, model);

@@ -1,5 +1,5 @@
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
-import { type OutcomeFacts, unknownOutcomeFacts } from '../../run/log/outcome-details.ts';
+import { type OutcomeDetails, unknownOutcomeDetails } from '../../run/log/outcome-details.ts';
 import {
   formatUnfinishedRunMessage,
   isAppStoppedBeforeRun,
@@ -46,7 +46,7 @@ export function projectOutcomeFactsOf({
   previousRun: previous,
   installation,
   journal,
-}: ProjectRunState): OutcomeFacts {
+}: ProjectRunState): OutcomeDetails {
   const isHalfDone = previous?.stands && previous.data.changeover !== null;
   const halfDone = isHalfDone ? formatUnfinishedRunMessage(previous.data) : null;
   if (installation !== null) {
@@ -72,7 +72,7 @@ export function projectOutcomeFactsOf({
   }
   if (journal !== null) return journalOutcomeFactsOf(journal.data, halfDone);
   return previous === null
-    ? unknownOutcomeFacts
+    ? unknownOutcomeDetails
     : { ...journalOutcomeFactsOf(previous.data, halfDone), mayHaveReplaced: false };
 }
 

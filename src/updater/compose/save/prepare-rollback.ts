@@ -23,14 +23,14 @@ export async function prepareRollback(
   const snapshots =
     journal.data.blueprints.length > 0
       ? journal.data.blueprints
-      : await takeServiceSnapshots(context, rollout, names, installation);
+      : await fetchServiceSnapshots(context, rollout, names, installation);
   await journal.write({ state: { at: 'replacing' }, changeover: rollout, blueprints: snapshots });
 }
 
 /**
  * Takes snapshots for recreating these services' containers. Snapshots of stopped containers may lack MAC addresses.
  */
-export async function takeServiceSnapshots(
+export async function fetchServiceSnapshots(
   { engine, log }: EngineContext,
   rollout: Rollout,
   names: readonly string[],

@@ -41,7 +41,7 @@ import {
   writeRestorePointState,
 } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { takeServiceSnapshots } from './prepare-rollback.ts';
+import { fetchServiceSnapshots } from './prepare-rollback.ts';
 import { removeRunRestorePoint } from './remove-run-restore-point.ts';
 
 /** How often one container may be started while data is being copied. */
@@ -224,7 +224,7 @@ async function journalCoveredServices(work: Omit<SaveContext, 'place' | 'record'
   const { engine, log, journal, changeover: rollout, point, installation, doors: dataContext } = work;
   const names = [...rollout.moved.map(({ name }) => name), ...point.services];
   const records = names.flatMap((name) => serviceContainerRecordsOf(rollout, name));
-  const snapshots = await takeServiceSnapshots({ engine, log }, rollout, names, installation);
+  const snapshots = await fetchServiceSnapshots({ engine, log }, rollout, names, installation);
   const services = point.services.map((name) => ({ name, own: serviceContainerRecordsOf(rollout, name) }));
   const running = await engine.inspectContainers(
     services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),

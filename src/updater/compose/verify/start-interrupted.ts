@@ -11,7 +11,7 @@ import type { Rollout } from '../../run/state/rollout.ts';
 import {
   composePollIntervalMs,
   concurrentComposeTimeoutMs,
-  maxComposeStepIntervalMs,
+  maxComposeEventGapMs,
 } from '../concurrent-changes/concurrent-compose-watch.ts';
 import type { ReplacementContext } from '../replace/replacement.ts';
 import { formatContainerNames, renameContainers, startContainers } from '../replace/stop-containers.ts';
@@ -38,7 +38,7 @@ export async function startInterruptedContainers(
       .join();
     if (state !== seen.state) seen = { state, since: now };
     const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
-    if (now - seen.since >= graceMs + maxComposeStepIntervalMs) return begun;
+    if (now - seen.since >= graceMs + maxComposeEventGapMs) return begun;
     logWaitIfQuiet(
       log,
       `another docker compose command is replacing ${formatContainerNames(begun)}; waiting for it to finish`,

@@ -11,7 +11,7 @@ import { normalizeContainerPath } from '../../../engine/containers/container-sna
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
 import { toObject } from '../../../engine/objects/json.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import type { DataSetting } from '../../run/options/update-options.ts';
+import type { DataOption } from '../../run/options/update-options.ts';
 import type { DataCoverage } from '../data-context.ts';
 import { isSavableMount, isSharedHostDirectory } from './choose-mounts.ts';
 import { findExternalDatabases } from './find-external-databases.ts';
@@ -23,7 +23,7 @@ export interface DataSelectionFacts {
   /** Services whose containers the run replaces. */
   updated: readonly string[];
   /** Data settings from the settings file. */
-  dataSettings: readonly DataSetting[];
+  dataSettings: readonly DataOption[];
   product: Product;
   /** Paths of the compose and env files, which are backed up separately. */
   files: readonly string[];
@@ -179,7 +179,7 @@ function listInStartOrder(model: ComposeModel, from: readonly string[]): string[
 
 /** Returns a message about an incorrect setting in the settings file; null if the setting is correct. */
 function findSettingMistake(
-  { key, word, where }: DataSetting,
+  { key, word, where }: DataOption,
   facts: DataSelectionFacts,
   outside: readonly string[],
 ): string | null {
@@ -231,7 +231,7 @@ function findDataSetting(
 const mountsOf = (service: string, { containers }: DataSelectionFacts): Mount[] =>
   containers.filter((each) => serviceOf(each) === service).flatMap(({ mounts }) => mounts);
 
-function dataSettingsLineOf(given: readonly DataSetting[], undecided: readonly UndecidedData[]): string {
+function dataSettingsLineOf(given: readonly DataOption[], undecided: readonly UndecidedData[]): string {
   const entries = [
     ...given.map(({ key, word }) => [key, word]),
     ...undecided.map(({ key, proposal }) => [key, proposal]),

@@ -3,7 +3,7 @@ import type { Product } from '../../../core/names/product.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import { joinWithAnd } from './format-values.ts';
 
-export interface OutcomeFacts {
+export interface OutcomeDetails {
   /** Running version, such as `v1.4.2`; null if not yet known. */
   version: string | null;
   project: ComposeProject | null;
@@ -55,7 +55,7 @@ export function describeUserEdits({ paths, next }: UserEdits): string {
 }
 
 /** Facts for commands without an instance, and for other commands until the instance is found. */
-export const unknownOutcomeFacts: OutcomeFacts = {
+export const unknownOutcomeDetails: OutcomeDetails = {
   version: null,
   project: null,
   services: [],

@@ -12,7 +12,7 @@ import { formatLastLogLine, type RunResult } from '../../../core/progress/run-re
 import { mapJsonStrings } from '../../../core/text/plain-text.ts';
 import { joinWithAnd } from './format-values.ts';
 import { maskedText } from './mask.ts';
-import { describeUserEdits, type OutcomeFacts } from './outcome-details.ts';
+import { describeUserEdits, type OutcomeDetails } from './outcome-details.ts';
 import type { Log, LogFields } from './run-log.ts';
 
 export const runOutcomeSchema = z.object({
@@ -31,7 +31,7 @@ export interface RunOutcome extends z.infer<typeof runOutcomeSchema> {}
  */
 export function createFailedOutcome(
   error: unknown,
-  facts: OutcomeFacts,
+  facts: OutcomeDetails,
   log: Log,
   cancelledBy = 15,
 ): RunOutcome & { lines: readonly string[] } {
@@ -120,7 +120,12 @@ export function maskOutcome(log: Log, { outcome, exitCode, message, fields = {} 
   return { outcome, exitCode, message: masked(message), fields: mapJsonStrings(fields, masked) };
 }
 
-export function logFailure(error: unknown, log: Log, facts: OutcomeFacts, cancelledBy?: number): RunOutcome {
+export function logFailure(
+  error: unknown,
+  log: Log,
+  facts: OutcomeDetails,
+  cancelledBy?: number,
+): RunOutcome {
   const { lines, ...outcome } = createFailedOutcome(error, facts, log, cancelledBy);
   for (const line of lines) log.error(line);
   return maskOutcome(log, logLastLine(outcome, log));
@@ -154,7 +159,7 @@ const formatCauseCode = (error: UpdateError): string => {
     : '';
 };
 
-function describeState({ code, outcome, state }: UpdateError, facts: OutcomeFacts): string {
+function describeState({ code, outcome, state }: UpdateError, facts: OutcomeDetails): string {
   if (state !== null) return `${state}${describeEdits(facts)}`;
   if (code === 'files-not-restored') return 'some files could not be restored';
   if (code === 'data-not-restored' || (code === 'no-space' && outcome === 'broken')) {
@@ -185,21 +190,21 @@ function describeState({ code, outcome, state }: UpdateError, facts: OutcomeFact
 /** A version that was stopped before the run is still stopped. Otherwise, it is in the given `state`. */
 const describeVersionState = (
   version: string,
-  { isStopped, isRollback }: OutcomeFacts,
+  { isStopped, isRollback }: OutcomeDetails,
   state: string,
 ): string =>
   isStopped
     ? `${version} is still stopped, as before the ${isRollback ? 'rollback' : 'update'}`
     : `${version} is ${state}`;
 
-const describeFiles = ({ leftAlone }: OutcomeFacts): string =>
+const describeFiles = ({ leftAlone }: OutcomeDetails): string =>
   leftAlone ? 'the other files have been restored' : 'the original files are in place';
 
-const describeEdits = ({ leftAlone }: OutcomeFacts): string =>
+const describeEdits = ({ leftAlone }: OutcomeDetails): string =>
   leftAlone ? `; ${describeUserEdits(leftAlone)}` : '';
 
 /** The version is null for `bump`, and if the run ends before it has found the running version. */
-function formatNothingChanged(facts: OutcomeFacts): string {
+function formatNothingChanged(facts: OutcomeDetails): string {
   const { version, interruptedState: halfDone } = facts;
   if (halfDone) return `nothing was changed by this run; ${halfDone}`;
   const what =
@@ -209,9 +214,9 @@ function formatNothingChanged(facts: OutcomeFacts): string {
   return `${what}${describeEdits(facts)}`;
 }
 
-const oldVersionTextOf = ({ version }: OutcomeFacts): string => version ?? 'the old version';
+const oldVersionTextOf = ({ version }: OutcomeDetails): string => version ?? 'the old version';
 
-function formatBrokenAdvice(facts: OutcomeFacts, { code, advice, state }: UpdateError): string {
+function formatBrokenAdvice(facts: OutcomeDetails, { code, advice, state }: UpdateError): string {
   if (!facts.project) return advice;
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');

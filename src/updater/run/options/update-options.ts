@@ -98,13 +98,13 @@ export function isSameRequest(
 export const splitNameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string, string | undefined];
 
 /** Whether a restore point saves the data of a service, of a mount (`app:/library`) or of an external database host. */
-export interface DataSetting {
+export interface DataOption {
   key: string;
   word: DataKeyword;
   where: string;
 }
 
-const dataChoicesOf = (values: CommandLine['values']): readonly DataSetting[] =>
+const dataChoicesOf = (values: CommandLine['values']): readonly DataOption[] =>
   (values.get('data') ?? []).flatMap(({ value: word, where, key = '' }) =>
     isDataKeyword(word) ? [{ key, word, where }] : [],
   );

@@ -25,7 +25,7 @@ type DigestOptions = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
  * If no target is given, sets the target to the release of the archive. Ignores an archive that cannot be verified,
  * because `readExpectedDigests` reports it later.
  */
-export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOptions> {
+export async function addTargetFromArchive(options: UpdateOptions): Promise<UpdateOptions> {
   const { proof, target } = options;
   if (proof.archive === null || proof.trust === null || target !== null) return options;
   const told = await readVerifiedRelease(options).catch(() => null);

@@ -16,7 +16,7 @@ import {
   describeSchemaMistake,
 } from '../../../core/text/json-text.ts';
 import { joinWithAnd } from '../log/format-values.ts';
-import type { OutcomeFacts } from '../log/outcome-details.ts';
+import type { OutcomeDetails } from '../log/outcome-details.ts';
 import type { RunOutcome } from '../log/run-outcome.ts';
 import { type JournalData, journalSchema } from './journal-schema.ts';
 import type { Lock } from './lock.ts';
@@ -232,7 +232,7 @@ export async function readJournal(state: string): Promise<ReadJournal> {
   );
 }
 
-export const journalOutcomeFactsOf = (data: JournalData, halfDone: string | null = null): OutcomeFacts => ({
+export const journalOutcomeFactsOf = (data: JournalData, halfDone: string | null = null): OutcomeDetails => ({
   version: data.from,
   project: data.project,
   // A requested worker without a container is left out, because it is not updated.
@@ -246,7 +246,7 @@ export const journalOutcomeFactsOf = (data: JournalData, halfDone: string | null
   ...(data.leftAlone && { leftAlone: data.leftAlone }),
 });
 
-export const restorePointFactsOf = ({ point, state }: JournalData): Partial<OutcomeFacts> =>
+export const restorePointFactsOf = ({ point, state }: JournalData): Partial<OutcomeDetails> =>
   point
     ? { dataServices: point.services, canRollBack: point.state === 'saved' && isReplacingOrVerifying(state) }
     : {};

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { isExistingPath } from '../../../core/files/file-system.ts';
-import { checkReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
+import { requireReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
 import {
   type FileRecord,
   replaceFiles,
@@ -35,7 +35,7 @@ export async function writeStackFiles(
   { project, directory, draft: { changes } }: NonNullable<StackUpdatePlan['files']>,
   { paths, run }: { paths: HostPaths; run: string },
 ): Promise<void> {
-  for (const warning of await checkReplaceableFiles(
+  for (const warning of await requireReplaceableFiles(
     changes.map(({ path }) => path),
     paths,
   ))

@@ -3,19 +3,19 @@ import { CancelledError } from '../../../../src/core/cancellation/cancelled.ts';
 import { type ErrorCode, errorCodes, UpdateError } from '../../../../src/core/errors/update-error.ts';
 import { createProduct } from '../../../../src/core/names/product.ts';
 import { createRun, RunRecord } from '../../../../src/server/run/run-record.ts';
-import type { OutcomeFacts } from '../../../../src/updater/run/log/outcome-details.ts';
+import type { OutcomeDetails } from '../../../../src/updater/run/log/outcome-details.ts';
 import { Log } from '../../../../src/updater/run/log/run-log.ts';
 import { logFailure, logLastLine, logSuccess } from '../../../../src/updater/run/log/run-outcome.ts';
 
 const project = { name: 'svc', directory: '/opt/svc', files: ['/opt/svc/compose.yaml'], envFiles: [] };
-const known: OutcomeFacts = {
+const known: OutcomeDetails = {
   version: 'v1.4.2',
   project,
   services: ['app', 'worker'],
   interruptedState: null,
   mayHaveReplaced: false,
 };
-const touched: OutcomeFacts = { ...known, mayHaveReplaced: true };
+const touched: OutcomeDetails = { ...known, mayHaveReplaced: true };
 
 function ending(error: unknown, facts = known) {
   const lines: string[] = [];
@@ -37,7 +37,7 @@ it('reports after a refused run that nothing was changed, and prints the advice'
 });
 
 it('inserts the commands for this project, product and command into the advice', () => {
-  const facts: OutcomeFacts = {
+  const facts: OutcomeDetails = {
     ...known,
     project: { ...project, files: ['/opt/svc/$&.yaml'] },
     product: createProduct({ name: 'larder' }),
@@ -106,7 +106,7 @@ it.each([
 });
 
 it('does not advise up if another user edited a file and the new version has started', () => {
-  const broken = (leftAlone: OutcomeFacts['leftAlone']) =>
+  const broken = (leftAlone: OutcomeDetails['leftAlone']) =>
     ending(new UpdateError('broken', 'x'), { ...touched, ...(leftAlone && { leftAlone }) }).last;
   expect(broken(undefined)).toContain(
     'Fix the cause, then run the update again, or run docker compose -p svc up -d',

@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FileRecord } from '../../../../src/core/files/transaction/file-record.ts';
 import type { Outcome } from '../../../../src/core/progress/outcome.ts';
 import { describeSchemaMistake } from '../../../../src/core/text/json-text.ts';
-import type { OutcomeFacts } from '../../../../src/updater/run/log/outcome-details.ts';
+import type { OutcomeDetails } from '../../../../src/updater/run/log/outcome-details.ts';
 import {
   createUnfinishedRunError,
   formatUnfinishedRunMessage,
@@ -285,7 +285,7 @@ describe('journalOutcomeFactsOf', () => {
     interruptedState: null,
     mayHaveReplaced: false,
   };
-  it.each<[string, Partial<JournalData>, changes: Partial<OutcomeFacts>]>([
+  it.each<[string, Partial<JournalData>, changes: Partial<OutcomeDetails>]>([
     ['has what was asked for before any container is replaced', {}, {}],
     ['has what is replaced, and no follower', { changeover: changeover({ moved }) }, ofApps],
     [

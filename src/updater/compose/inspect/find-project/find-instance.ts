@@ -3,7 +3,7 @@ import { HostPaths } from '../../../../core/mounts/host-paths.ts';
 import type { Engine } from '../../../../engine/cli/engine.ts';
 import {
   composeOriginOf,
-  expectedComposeOriginOf,
+  expectedComposeLabelsOf,
   findUnrelatedContainers,
 } from '../../../../engine/comparison/find-unrelated-containers.ts';
 import type { Container, ListedContainer } from '../../../../engine/objects/container.ts';
@@ -107,7 +107,7 @@ export function requireNoUnrelatedContainers(
     app,
     knownOrigins: new Set([
       ...(told === null ? [] : [composeOriginOf(told)]),
-      ...(run === null ? [] : [expectedComposeOriginOf(run.project)]),
+      ...(run === null ? [] : [expectedComposeLabelsOf(run.project)]),
       ...containers.filter(({ id }) => before.has(id)).map(composeOriginOf),
     ]),
     serverId: container,

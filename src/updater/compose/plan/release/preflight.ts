@@ -15,7 +15,7 @@ const memory = 512 * 1024 ** 2;
  * networks and data, but cannot change files. Proxies do not mistake it for the app. Never log the definition, because
  * it contains environment values.
  */
-export function buildPreflightContainer(plan: PreparedPlan, image: Image, command: readonly string[]) {
+export function createPreflightContainerSpec(plan: PreparedPlan, image: Image, command: readonly string[]) {
   const { name, containers } = plan.installation.app;
   const { storage = [], networks = [], networkMode = '', extraHosts = [] } = containers[0] ?? {};
   const { user, group_add, platform } = toObject(plan.model.services[name]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ComposeService } from '../../../../../src/engine/cli/compose.ts';
 import type { Container, StorageMount } from '../../../../../src/engine/objects/container.ts';
-import { buildPreflightContainer } from '../../../../../src/updater/compose/plan/release/preflight.ts';
+import { createPreflightContainerSpec } from '../../../../../src/updater/compose/plan/release/preflight.ts';
 import { container, image } from '../../../../build.ts';
 import { installed, modelOf, planTo, preparedPlan, projectFiles } from '../../../../build-plan.ts';
 
@@ -33,7 +33,7 @@ function made({ app = {}, before = {}, after = {}, sent = [], envFile }: Case) {
   const changes = text === undefined ? [] : [{ path, before: old ?? null, after: text, description: '' }];
   const model = modelOf(files, { app: after });
   const plan = preparedPlan(planTo('v1.1.0', from), { model, changes });
-  return buildPreflightContainer(plan, image('sha256:new', { labels }), ['/check']);
+  return createPreflightContainerSpec(plan, image('sha256:new', { labels }), ['/check']);
 }
 
 const mount = (source: string, destination: string, changes: Partial<StorageMount> = {}): StorageMount => ({
