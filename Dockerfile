@@ -62,7 +62,7 @@ FROM scratch
 COPY --from=trim /image/ /
 COPY --from=node /usr/local/bin/node /usr/local/bin/node
 COPY --from=node /usr/lib/libstdc++.so.6 /usr/lib/libgcc_s.so.1 /usr/lib/
-COPY dist/agent*.mjs dist/serve.mjs dist/tools.mjs dist/agent.licenses.txt /usr/local/lib/svc-updater/
+COPY dist/agent.mjs dist/agent-*.mjs dist/serve.mjs dist/tools.mjs dist/agent.licenses.txt /usr/local/lib/svc-updater/
 COPY dist/web/index.mjs /usr/local/lib/svc-updater/elements.mjs
 
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

@@ -64,9 +64,18 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     'compose/drift': ['run/log', 'compose/inspect'],
     'compose/plan': [...run, 'plan', 'data', 'compose/inspect', 'compose/verify-edit'],
     'compose/restore-point': [...run, 'data', 'compose/inspect'],
-    'compose/checks': [...run, 'plan', 'data', 'compose/inspect', 'compose/plan', 'compose/restore-point'],
+    'compose/checks': [
+      'run',
+      'run/log',
+      'plan',
+      'data',
+      'compose/inspect',
+      'compose/plan',
+      'compose/restore-point',
+    ],
     'compose/prepare': [
-      ...run,
+      'run',
+      'run/log',
       'plan',
       'compose/checks',
       'compose/drift',
@@ -75,7 +84,15 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
       'compose/restore-point',
       'compose/verify-edit',
     ],
-    'compose/pull': [...run, 'plan', 'compose/checks', 'compose/inspect', 'compose/plan', 'compose/prepare'],
+    'compose/pull': [
+      'run',
+      'run/log',
+      'plan',
+      'compose/checks',
+      'compose/inspect',
+      'compose/plan',
+      'compose/prepare',
+    ],
     'compose/concurrent-changes': run,
     'compose/health': ['run', 'run/log'],
     'compose/replace': [...run, 'compose/concurrent-changes', 'compose/health', 'compose/pull'],
@@ -354,7 +371,7 @@ describe('imports between modules', () => {
     ],
     [
       'updater/compose/index.ts',
-      "import { x } from './resume/later-change.ts';\nimport { z } from 'semver';",
+      "import { x } from './recovery/find-external-change.ts';\nimport { z } from 'semver';",
       [],
     ],
     ['updater/compose/plan/version-sentences.ts', "// from '../index.ts'\n/* import '../x.ts' */", []],
@@ -411,6 +428,10 @@ describe('the source', () => {
     expect([...folders].filter(([, list]) => list.length > 12).map(([folder]) => folder)).toEqual([]);
     const tooLong = [...texts].filter(([, text]) => text.split('\n').length > 401);
     expect(tooLong.map(([file]) => file)).toEqual([]);
+  });
+
+  it('has a file for each pattern of a planner', () => {
+    expect(deciders.filter((form) => !files.some((file) => form.test(file)))).toEqual([]);
   });
 
   it('has planners that do no input or output and read no clock', () => {

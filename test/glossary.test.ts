@@ -70,16 +70,24 @@ const replacements: Readonly<Record<string, string>> = {
 /** Names that use one of the words in its right meaning. Patterns match the whole name, or the path without `src/`. */
 const allowed: readonly [word: string, names: RegExp, reason: string][] = [
   ['point', /RestorePoint|restorePoint|restore-point/, 'a restore point'],
-  ['end', /^(?:EndState|endStates|ScriptedEnd)$/, 'exported by the package'],
+  ['end', /^(?:EndState|ScriptedEnd)$/, 'exported by the package'],
   ['end', /EndPosition/, 'the end of a range'],
   ['later', /RetryLater/, 'a response with the header Retry-After'],
   ['look', /^lookUp/, 'to look up a value by its key'],
   ['move', /^moveJournalToBackup$/, 'to move a file'],
   ['offer', /^(?:parse)?(?:R|r)ollbackOffer(?:Schema)?$/, 'exported by the package, and a schema of the API'],
-  ['proof', /Proof|proof/, 'the signature or attestation of a release'],
-  ['refused', /Refused|refused/, 'the outcome of a run'],
+  [
+    'proof',
+    /^(?:feed\/read-proof|requireProofAssets|readProofFiles|ProofOptions)$/,
+    'the signature of a release',
+  ],
+  [
+    'refused',
+    /^(?:core\/errors\/refused-codes|refusedCodeTable|createUpdateRefusedError)$/,
+    'the outcome of a run',
+  ],
   ['stage', /UpdateStage$|^stageOf$/, 'a part of the journal, smaller than a phase of the log'],
-  ['told', /ToldRun|toldRun/, 'exported by the package, and a schema of the API'],
+  ['told', /^ToldRun$/, 'exported by the package, and a schema of the API'],
 ];
 
 /** Words of a camelCase name or a kebab-case path. */

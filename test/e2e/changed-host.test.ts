@@ -73,7 +73,7 @@ ports: ['${address}:${c.port}:9']`,
 
 const tunnel = ({ project }: Instance) => `${project}-tunnel-1`;
 const refused =
-  /^refused \(host-changed\): nothing was changed; v1\.0\.0 is still running\. Next: Fix what the log reports/;
+  /^refused \(host-changed\): nothing was changed; v1\.0\.0 is still running\. Next: On the host, fix the problem that the log reports/;
 
 test.each<{
   lost: string;

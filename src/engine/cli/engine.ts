@@ -362,7 +362,7 @@ export class Engine extends EngineApi {
     const { awaySince } = this.#shared;
     this.#shared.awaySince = null;
     this.#shared.hasAnswered = true;
-    if (awaySince !== null) this.#options.onAway?.('the engine answers again; continuing');
+    if (awaySince !== null) this.#options.onAway?.('the engine responds again; continuing');
   }
 }
 

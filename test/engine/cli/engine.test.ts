@@ -292,7 +292,7 @@ describe('the engine', () => {
     await waiting;
     const [away, back] = [
       'the engine stopped responding; waiting up to 60 s for it',
-      'the engine answers again; continuing',
+      'the engine responds again; continuing',
     ];
     expect(log).toEqual([away, back, away, back]);
   });

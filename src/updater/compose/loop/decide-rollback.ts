@@ -13,7 +13,7 @@ import type { JournaledContext } from '../replace/replacement.ts';
 import {
   beginRollbackWithData,
   createRollbackImpossibleError,
-  requireRestorePointRecord,
+  findRestorePointRecord,
 } from '../rollback/restore-data.ts';
 import type { ComposeStepContext } from './compose-step-context.ts';
 
@@ -107,7 +107,7 @@ async function beginDataRollback(
   const { from } = journal.data;
   const facts = { ...journalOutcomeFactsOf(journal.data), product: options.product };
   for (const line of createFailedOutcome(error, facts, log).lines) log.error(line);
-  const found = await requireRestorePointRecord(journal).catch((cause) => {
+  const found = await findRestorePointRecord(journal).catch((cause) => {
     throw cause instanceof UpdateError ? createRollbackImpossibleError(cause) : cause;
   });
   if (found === null) throw createRollbackImpossibleError(new Error("the restore point's record is missing"));

@@ -31,7 +31,7 @@ import { startDataServices } from '../data-services/start-data-services.ts';
 import { ComposeRun } from '../loop/compose-run.ts';
 import { createRolledBackWithDataError, recordRollbackStart } from '../loop/decide-rollback.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { beginRollbackWithData, requireRestorePointRecord } from '../rollback/restore-data.ts';
+import { beginRollbackWithData, findRestorePointRecord } from '../rollback/restore-data.ts';
 import { removeRunRestorePoint } from '../save/remove-run-restore-point.ts';
 import { gatherPreviousRunFacts } from './gather-previous-run.ts';
 import { maxUpdaterStarts, planRecovery } from './plan-recovery.ts';
@@ -161,7 +161,7 @@ async function beginRestorePointRollback(context: JournaledContext, why: string)
   const unusable = (cause: UpdateError) => {
     throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
   };
-  const record = await requireRestorePointRecord(journal).catch(unusable);
+  const record = await findRestorePointRecord(journal).catch(unusable);
   if (record === null) return null;
   const facts = { ...journalOutcomeFactsOf(journal.data), product: context.options.product };
   const { lines, ...outcome } = createFailedOutcome(

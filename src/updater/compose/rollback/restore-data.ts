@@ -53,7 +53,7 @@ const tries = 3;
 const maxStarts = 3;
 
 /** Opens the record of a run's restore point; null if there is no complete restore point. */
-export async function requireRestorePointRecord({
+export async function findRestorePointRecord({
   data: { point, project },
 }: Journal): Promise<RestorePointRecord | null> {
   if (!point || point.state === 'copying' || point.state === 'saving') return null;
@@ -63,7 +63,7 @@ export async function requireRestorePointRecord({
 
 /** Computes the hashes of a run's restore point if they are missing. */
 export async function completeRestorePointHashes(context: JournaledContext): Promise<void> {
-  const record = await requireRestorePointRecord(context.journal);
+  const record = await findRestorePointRecord(context.journal);
   if (record === null) return;
   const dataContext = await createDataContext(context);
   await retryRestorePointWork(dataContext, () => record.waitForHashes(dataContext));
