@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readFile, rename, stat } from 'node:fs/promises';
-import { createTarHeader, tarPaddingSizeOf, tarEntrySizeLimitBytes } from '../../../src/core/files/tar-header.ts';
+import {
+  createTarHeader,
+  tarEntrySizeLimitBytes,
+  tarPaddingSizeOf,
+} from '../../../src/core/files/tar-header.ts';
 import { canonical, type DescribedImage } from './describe.ts';
 
 /** All that is put into an archive. */
@@ -41,7 +45,8 @@ export async function writeArchive(path: string, content: ArchiveContent, platfo
     }
     await made.writeFile(Buffer.alloc(1024));
     const { size } = await made.stat();
-    if (size >= tarEntrySizeLimitBytes) throw new Error(`${path} would be ${size} bytes, and 8 GiB are too many`);
+    if (size >= tarEntrySizeLimitBytes)
+      throw new Error(`${path} would be ${size} bytes, and 8 GiB are too many`);
   } finally {
     await made.close();
   }
