@@ -325,7 +325,7 @@ export class RunController {
   }
 
   /**
-   * Resumes the queue, because no run is in progress. Pauses the queue again if a run was opened meanwhile.
+   * Resumes the queue, because no run is in progress. Pauses the queue again if a run was opened in the meantime.
    * @throws ApplicationError
    */
   async #release(): Promise<void> {

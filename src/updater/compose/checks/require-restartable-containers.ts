@@ -1,5 +1,5 @@
 // The host may have lost a device, a runtime, a share, a log server or a shared network since a container was started.
-// Helper containers test whether each container could be started again. Meanwhile, all services keep running, and
+// Helper containers test whether each container could be started again. In the meantime, all services keep running, and
 // nothing is changed.
 
 import { sleepFor } from '../../../core/cancellation/wait-until.ts';

@@ -30,7 +30,7 @@ export function findExternalChange(data: JournalData, now: CurrentProjectState):
   const { changeover: rollout, state } = data;
   const stage = stageOf(state);
   const isGoingBack = rollbackOf(state) !== null;
-  // Always complete a data restore, because it stops containers that were started meanwhile.
+  // Always complete a data restore, because it stops containers that were started in the meantime.
   if (stage === 'restoring') return null;
   const other = now.files.find(({ state }) => state === 'other');
   if (other) return `${other.path} matches neither the original file nor the file that the update wrote`;

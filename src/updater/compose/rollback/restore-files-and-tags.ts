@@ -8,7 +8,7 @@ import type { JournaledContext } from '../replace/replacement.ts';
 export type PreviousFileTexts = ReadonlyMap<string, string>;
 
 /**
- * Restores files and image tags. Files that were edited meanwhile stay unchanged.
+ * Restores files and image tags. Files that were edited in the meantime stay unchanged.
  * @throws UpdateError files-not-restored
  */
 export async function restoreFilesAndTags(
