@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { exportedNames } from './exported-names.ts';
 
 const source = fileURLToPath(new URL('../src', import.meta.url));
 
@@ -234,13 +235,6 @@ const questions = (file: string, text: string): string[] =>
     [/\b(?:performance|Date)\.now\b/, 'reads a clock'],
     [/\bfrom 'node:(?!path')/, 'knows the system'],
   ].flatMap(([form, what]) => ((form as RegExp).test(codeOf(text)) ? [`${file} ${what}`] : []));
-
-const exportedNames = (text: string): string[] =>
-  [
-    ...text.matchAll(
-      /^export (?:abstract |async |declare )*(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm,
-    ),
-  ].map(([, name = '']) => name);
 
 /** Names that only one file may contain, so that they are changed in one place. */
 const writtenOnce: readonly [name: string, file: string][] = [

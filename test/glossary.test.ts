@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { exportedNames } from './exported-names.ts';
 
 /** Words that exported names and paths of the source must not contain, with the words to use instead. */
 const replacements: Readonly<Record<string, string>> = {
@@ -94,12 +95,9 @@ const allowed: readonly [word: string, names: RegExp, reason: string][] = [
 const wordsOf = (name: string): string[] =>
   (name.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? []).map((word) => word.toLowerCase());
 
-const declaration =
-  /^export (?:abstract |async |declare )*(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm;
-
 const namesOf = (file: string): string[] => [
   file.replace(/^src\//, '').replace(/\.tsx?$/, ''),
-  ...[...readFileSync(file, 'utf8').matchAll(declaration)].map(([, name = '']) => name),
+  ...exportedNames(readFileSync(file, 'utf8')),
 ];
 
 const isAllowed = (name: string, word: string): boolean =>
