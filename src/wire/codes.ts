@@ -94,7 +94,7 @@ export type PhaseName = (typeof phaseNames)[number];
 /** States of a run before the updater is started. */
 export const launchStates = ['waiting', 'preparing', 'launching'] as const;
 
-/** States of a run, in order. A run goes back only to `waiting`, and only if new jobs have started. */
+/** States of a run, in order. A run can return only to `waiting`, and only if new jobs have started. */
 export const runStates = [...launchStates, ...phaseNames, ...runOutcomes] as const;
 export type RunState = (typeof runStates)[number];
 

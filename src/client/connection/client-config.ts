@@ -4,7 +4,7 @@ import { isAbsolute, join } from 'node:path';
 import { CommandFailedError } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
-/** Address and token of the server, and where they were set. */
+/** Address and token of the server, and the files or variables that set them. */
 export interface ClientConfig {
   /** Address of the server, without a trailing slash. */
   url: string;

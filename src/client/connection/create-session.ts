@@ -1,5 +1,5 @@
 import { quoteForShell } from '../../core/errors/advice.ts';
-import { isAdminStatus, type Problem, type UserStatus } from '../../wire/api-client/parse-responses.ts';
+import { isAdminStatus, type NonAdminStatus, type Problem } from '../../wire/api-client/parse-responses.ts';
 import type { FailedResult, RequestResult } from '../../wire/api-client/request-result.ts';
 import { UpdateApiClient } from '../../wire/api-client/update-api-client.ts';
 import type { Status } from '../../wire/status.ts';
@@ -46,7 +46,7 @@ export async function requireResponseValue<T>(
 
 /** @throws CommandFailedError if the request failed, or if the user is not an admin */
 export async function requireAdminStatus(
-  requested: Promise<RequestResult<Status | UserStatus>>,
+  requested: Promise<RequestResult<Status | NonAdminStatus>>,
   session: Session,
 ): Promise<Status> {
   const status = await requireResponseValue(requested, session);

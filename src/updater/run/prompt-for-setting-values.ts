@@ -5,7 +5,7 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import { describeInvalidSettingValue } from '../../core/release/release-settings.ts';
 import type { RunContext } from './run-context.ts';
 
-/** Time limit in ms for typing a value. Nobody may be watching the terminal of a restarted container. */
+/** Time limit in ms for typing a value. The terminal of a restarted container may be unattended. */
 const typingMs = 600_000;
 
 /**

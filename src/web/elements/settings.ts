@@ -1,6 +1,6 @@
 import { formatAutomaticUpdateSettings } from '../../presentation/present-status.ts';
 import { joinSentences } from '../../presentation/texts-and-formats.ts';
-import type { UserStatus } from '../../wire/api-client/parse-responses.ts';
+import type { NonAdminStatus } from '../../wire/api-client/parse-responses.ts';
 import type { RequestResult } from '../../wire/api-client/request-result.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
 import { patchChildren } from '../dom/patch-children.ts';
@@ -106,7 +106,7 @@ export class SvcUpdateSettings extends UpdateElement {
   }
 
   /** Sends the automatic update settings first. If the server rejects them, the channel is not saved either. */
-  async #ask(status: Status, draft: SettingsDraft): Promise<RequestResult<Status | UserStatus>> {
+  async #ask(status: Status, draft: SettingsDraft): Promise<RequestResult<Status | NonAdminStatus>> {
     const { channel = status.channel } = draft;
     const response =
       this.automaticOf(status) && (await this.store.setAutomatic(createAutomaticUpdatesBody(draft)));

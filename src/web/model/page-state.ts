@@ -1,5 +1,5 @@
 import { escapeUnprintable, mapJsonStrings } from '../../core/text/plain-text.ts';
-import { isAdminStatus, type Problem, type UserStatus } from '../../wire/api-client/parse-responses.ts';
+import { isAdminStatus, type NonAdminStatus, type Problem } from '../../wire/api-client/parse-responses.ts';
 import type { FailedResult } from '../../wire/api-client/request-result.ts';
 import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
@@ -81,7 +81,7 @@ export type PageAction =
    * Events of a run, without log lines. `unheard` is dispatched for every failed request, even if no run is followed.
    */
   | Exclude<RunFollowEvent, { kind: 'line' }>
-  | { kind: 'status'; status: Status | UserStatus }
+  | { kind: 'status'; status: Status | NonAdminStatus }
   | { kind: 'history'; runs: readonly Run[] }
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
   /** The server rejected the start request with HTTP status 409 because of `reason`. */
@@ -143,7 +143,7 @@ export function reducePageState(state: PageState, action: PageAction, at: PageTi
 const escapeTexts = <T>(value: T): T =>
   mapJsonStrings(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => escapeUnprintable(piece)));
 
-function applyStatus(state: PageState, status: Status | UserStatus, at: PageTimeMs): PageState {
+function applyStatus(state: PageState, status: Status | NonAdminStatus, at: PageTimeMs): PageState {
   const { version } = status;
   const common = { ...state, version, versionBefore: state.version, answeredAt: at };
   if (!isAdminStatus(status)) return { ...common, status: null, isUpdating: status.updating };

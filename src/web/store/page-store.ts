@@ -1,4 +1,4 @@
-import type { Problem, UserStatus } from '../../wire/api-client/parse-responses.ts';
+import type { NonAdminStatus, Problem } from '../../wire/api-client/parse-responses.ts';
 import type { RequestResult } from '../../wire/api-client/request-result.ts';
 import { followRun } from '../../wire/api-client/run-follow-events.ts';
 import {
@@ -182,15 +182,15 @@ export class PageStore {
     else this.requestStatusNow();
   }
 
-  async setChannel(channel: string): Promise<RequestResult<Status | UserStatus>> {
+  async setChannel(channel: string): Promise<RequestResult<Status | NonAdminStatus>> {
     return this.#told(await this.#reader.setChannel(channel));
   }
 
-  async setAutomatic(choice: AutomaticUpdatesRequestBody): Promise<RequestResult<Status | UserStatus>> {
+  async setAutomatic(choice: AutomaticUpdatesRequestBody): Promise<RequestResult<Status | NonAdminStatus>> {
     return this.#told(await this.#reader.setAutomatic(choice));
   }
 
-  #told(response: RequestResult<Status | UserStatus>): RequestResult<Status | UserStatus> {
+  #told(response: RequestResult<Status | NonAdminStatus>): RequestResult<Status | NonAdminStatus> {
     if (response.kind === 'ok') this.#dispatch({ kind: 'status', status: response.value });
     return response;
   }
@@ -252,7 +252,7 @@ export class PageStore {
     else this.#timer = setTimeout(() => this.#schedule(), pause);
   }
 
-  async #readStatus(refresh: boolean): Promise<RequestResult<Status | UserStatus>> {
+  async #readStatus(refresh: boolean): Promise<RequestResult<Status | NonAdminStatus>> {
     this.#isAsking = true;
     this.#isDue = false;
     this.#askedAt = performance.now();

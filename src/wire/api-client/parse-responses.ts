@@ -13,7 +13,7 @@ import {
   type ToldRun,
 } from '../status.ts';
 
-export type { NonAdminStatus as UserStatus, Problem };
+export type { NonAdminStatus, Problem };
 
 export const isAdminStatus = (status: Status | NonAdminStatus): status is Status =>
   typeof (status as Status).channel === 'string';

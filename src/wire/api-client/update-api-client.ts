@@ -1,11 +1,11 @@
 import { readResponseBytes } from '../read-response.ts';
 import type { Automatic, RollbackOffer, Run, Status, ToldRun } from '../status.ts';
 import {
+  type NonAdminStatus,
   parseRollbackOffer,
   parseRunHistory,
   parseRunWithServerTime,
   parseStatus,
-  type UserStatus,
 } from './parse-responses.ts';
 import {
   createNoResponseResult,
@@ -77,7 +77,7 @@ export class UpdateApiClient {
     refresh = false,
     notes = false,
     signal,
-  }: Waiting & { refresh?: boolean; notes?: boolean } = {}): Promise<RequestResult<Status | UserStatus>> {
+  }: Waiting & { refresh?: boolean; notes?: boolean } = {}): Promise<RequestResult<Status | NonAdminStatus>> {
     const query = [...(refresh ? ['refresh=1'] : []), ...(notes ? ['notes=1'] : [])].join('&');
     const deadline = refresh ? this.#deadlines.refresh : this.#deadlines.read;
     return this.#ask(parseStatus, { path: query && `?${query}`, deadline, signal });
@@ -111,7 +111,7 @@ export class UpdateApiClient {
     return this.#change(parseRunWithServerTime, { method: 'POST', path: '/rollback', body: order, signal });
   }
 
-  setChannel(channel: string, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {
+  setChannel(channel: string, { signal }: Waiting = {}): Promise<RequestResult<Status | NonAdminStatus>> {
     return this.#change(parseStatus, { method: 'PUT', path: '/channel', body: { channel }, signal });
   }
 
@@ -119,12 +119,15 @@ export class UpdateApiClient {
   setAutomatic(
     choice: AutomaticUpdatesRequestBody,
     { signal }: Waiting = {},
-  ): Promise<RequestResult<Status | UserStatus>> {
+  ): Promise<RequestResult<Status | NonAdminStatus>> {
     return this.#change(parseStatus, { method: 'PUT', path: '/automatic', body: choice, signal });
   }
 
   /** Skips the newest release until a newer release is published; null makes the skipped release available again. */
-  skipRelease(version: string | null, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {
+  skipRelease(
+    version: string | null,
+    { signal }: Waiting = {},
+  ): Promise<RequestResult<Status | NonAdminStatus>> {
     return this.#change(parseStatus, { method: 'PUT', path: '/skip', body: { version }, signal });
   }
 
