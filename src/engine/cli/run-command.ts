@@ -1,6 +1,6 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { execa } from 'execa';
 import { createLineSplitter } from '../http/lines.ts';
 
 export interface CommandResult {
@@ -46,19 +46,27 @@ export async function runCommand(
   args: readonly string[],
   options: CommandOptions,
 ): Promise<CommandResult> {
-  const child = execa(file, [...args], {
-    ...(options.cwd !== undefined && { cwd: options.cwd }),
-    env: options.env,
-    extendEnv: false,
-    stdin: options.input === undefined ? 'ignore' : 'pipe',
-    // Because of its own process group, a compose command is not stopped by Ctrl-C in the updater's terminal. A
-    // deadline stops the whole group, including the plugin that `docker compose` starts.
-    detached: true,
-    cleanup: false,
-    reject: false,
-    stripFinalNewline: false,
-    buffer: false,
-  });
+  let child: ChildProcess;
+  try {
+    child = spawn(file, args, {
+      cwd: options.cwd,
+      env: options.env,
+      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      // Because of its own process group, a compose command is not stopped by Ctrl-C in the updater's terminal. A
+      // deadline stops the whole group, including the plugin that `docker compose` starts.
+      detached: true,
+    });
+  } catch (error) {
+    // For example, the arguments are too long. Node.js reports other errors, such as a missing program, by an event.
+    return {
+      exitCode: null,
+      stdout: '',
+      stderr: String(Object(error).message),
+      timedOut: false,
+      aborted: false,
+    };
+  }
+  const closed = awaitClose(child);
   // Retain only the last lines, because a pull or a command in a container may print any amount of text.
   const tail: string[] = [];
   const errors = createLineSplitter((line) => {
@@ -106,17 +114,25 @@ export async function runCommand(
       killGroup('SIGTERM');
       throw error;
     });
-  const [result] = await Promise.all([child, fed, drained]);
+  const [result] = await Promise.all([closed, fed, drained]);
   errors.end();
   clearTimeout(deadline);
   clearTimeout(escalation);
   options.signal?.removeEventListener('abort', onAbort);
   const isWhole = size <= longestOutput;
-  const exitCode = isWhole ? (result.exitCode ?? null) : null;
+  const exitCode = isWhole ? result.exitCode : null;
   const stdout = isWhole ? Buffer.concat(printed).toString() : '';
-  const why = isWhole ? result.originalMessage : `${file} printed more than ${longestOutput} bytes`;
+  const why = isWhole ? result.error?.message : `${file} printed more than ${longestOutput} bytes`;
   const stderr = tail.join('\n') || (exitCode === null ? (why ?? '') : '');
   return { exitCode, stdout, stderr, ...ended };
+}
+
+/** Resolves when the process has exited and its output has been read, or when it could not be started. */
+function awaitClose(child: ChildProcess): Promise<{ exitCode: number | null; error?: Error }> {
+  const { promise, resolve } = Promise.withResolvers<{ exitCode: number | null; error?: Error }>();
+  child.once('error', (error) => resolve({ exitCode: null, error }));
+  child.once('close', (exitCode) => resolve({ exitCode }));
+  return promise;
 }
 
 export const lastLineOf = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';

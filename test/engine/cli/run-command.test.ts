@@ -34,6 +34,18 @@ describe('runCommand', () => {
     expect(result.stderr).toContain('ENOENT');
   });
 
+  it('reports arguments that are too long or contain a zero byte', async () => {
+    expect((await sh('x'.repeat(4_000_000))).stderr).toContain('E2BIG');
+    expect(await sh('\0')).toMatchObject({ exitCode: null, stderr: expect.stringContaining('null bytes') });
+  });
+
+  it('ends the output of a command that could not be started', async () => {
+    const output = createLineStream(() => {});
+    const result = await runCommand('no-such-command-anywhere', [], { ...options, output });
+    expect(result).toMatchObject({ exitCode: null, stderr: expect.stringContaining('ENOENT') });
+    expect(output.writableFinished).toBe(true);
+  });
+
   it.each([Number.POSITIVE_INFINITY, 2 ** 32])(
     'does not interrupt a command at a deadline of %d ms',
     async (deadlineMs) => {
