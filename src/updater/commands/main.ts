@@ -19,14 +19,11 @@ import { addValuesFromSetFile } from '../run/options/set-file-values.ts';
 import { logFormatOf, updateOptionsOf } from '../run/options/update-options.ts';
 import { formatUsage } from '../run/options/usage.ts';
 import type { CrashReporter, InitialRunContext } from '../run/run-context.ts';
-import { showStackPlan, updateStack } from '../swarm/index.ts';
-import { bumpVersionPins } from './bump.ts';
 import { fetchImages } from './fetch.ts';
 import { removeRestorePoints } from './remove-restore-points.ts';
 import { rollBackProject } from './rollback.ts';
 import { type InstanceCommand, runInstanceCommand } from './run-instance-command.ts';
 import { showPlan } from './show-plan.ts';
-import { writeReport } from './write-report.ts';
 
 /** Maximum time in ms for which the process waits for notifications to be sent before it exits. */
 const notificationTimeoutMs = 2_000;
@@ -37,19 +34,35 @@ interface ServerBundle {
   serve(env: NodeJS.ProcessEnv): Promise<number>;
 }
 
+/** Loads code on demand that an update of a compose project does not use. A shorter program starts faster. */
+const loadSwarm = () => import('../swarm/index.ts');
+const loadBump = () => import('./bump.ts');
+const loadReport = () => import('./write-report.ts');
+
 /** Each command returns its exit code. */
 const commands: Record<UpdaterCommand, (line: CommandLine) => number | Promise<number>> = {
   help: ({ product }) => print(formatUsage(product)),
   version: async ({ product }) => print(await formatVersionLine(product, process.env)),
   explain: ({ product, code }) => print(explainErrorCode(code, product)),
   bump: (line) =>
-    withLog(line, async (log, { signal }) => exitCodes[await bumpVersionPins(line, log, signal)]),
-  update: withInstance({ kind: 'run', onProject: updateProject, onStack: updateStack }),
-  plan: withInstance({ kind: 'look', onProject: showPlan, onStack: showStackPlan }),
+    withLog(line, async (log, { signal }) => {
+      const { bumpVersionPins } = await loadBump();
+      return exitCodes[await bumpVersionPins(line, log, signal)];
+    }),
+  update: withInstance({
+    kind: 'run',
+    onProject: updateProject,
+    onStack: async (given) => (await loadSwarm()).updateStack(given),
+  }),
+  plan: withInstance({
+    kind: 'look',
+    onProject: showPlan,
+    onStack: async (given) => (await loadSwarm()).showStackPlan(given),
+  }),
   fetch: withInstance({ kind: 'look', onProject: fetchImages }),
   rollback: withInstance({ kind: 'rollback', onProject: rollBackProject }),
   'restore-point': withInstance({ kind: 'run', onProject: removeRestorePoints }),
-  report: (line) => withEngine(line, writeReport),
+  report: (line) => withEngine(line, async (given) => (await loadReport()).writeReport(given)),
   serve: async () => ((await import(serverBundle)) as ServerBundle).serve(process.env),
 };
 

@@ -20,7 +20,6 @@ import type { InitialRunContext, RunContext } from '../run/run-context.ts';
 import { isRunUnfinished, type JournalData, readJournal } from '../run/state/journal.ts';
 import { removeOwnLock } from '../run/state/lock.ts';
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
-import { shouldFallBackToStack } from '../swarm/index.ts';
 
 export interface InstanceCommand {
   /** `look` commands, such as `plan` or `fetch`, take no lock, write no journal, and need no clean-up. */
@@ -45,8 +44,10 @@ export async function runInstanceCommand(given: InitialRunContext, story: Instan
   const { options } = given;
   if (onStack && options.stack.name !== null) return onStack(given);
   const [search] = await Promise.allSettled([findInstance(given)]);
-  if (onStack && search.status === 'rejected' && (await shouldFallBackToStack(given, search.reason)))
-    return onStack(given);
+  if (onStack && search.status === 'rejected') {
+    const { shouldFallBackToStack } = await import('../swarm/index.ts');
+    if (await shouldFallBackToStack(given, search.reason)) return onStack(given);
+  }
   const soFar = createProjectRunState();
   try {
     return await runAndLogOutcome(given, {
