@@ -1,4 +1,4 @@
-import { availableParallelism, loadavg } from 'node:os';
+import { availableParallelism, cpus, loadavg } from 'node:os';
 
 /** Measurements of the updater and of the alternative, in pairs, so that other load on the machine affects both. */
 export interface Comparison {
@@ -15,11 +15,11 @@ export interface Comparison {
  * Measures both alternately; each is first in every second pair. The functions return the measurement and get the
  * number of the pair, from 0 on.
  */
-export async function inPairs(
+export async function inPairs<T>(
   pairs: number,
-  measure: Record<'ours' | 'theirs', (pair: number) => Promise<number>>,
-): Promise<Record<'ours' | 'theirs', number[]>> {
-  const all = { ours: [] as number[], theirs: [] as number[] };
+  measure: Record<'ours' | 'theirs', (pair: number) => Promise<T>>,
+): Promise<Record<'ours' | 'theirs', T[]>> {
+  const all = { ours: [] as T[], theirs: [] as T[] };
   // The first measurement of each fills caches and does not count.
   for (const who of ['ours', 'theirs'] as const) await measure[who](0);
   for (let pair = 0; pair < pairs; pair++) {
@@ -46,12 +46,24 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - began;
 }
 
+/**
+ * The processor time of the whole machine in ms, which includes the engine, its helpers and the app. On an idle machine,
+ * the difference between two runs that start the same app is the difference between their commands.
+ */
+export async function processorTimeOf(work: () => Promise<unknown>): Promise<number> {
+  const spent = () =>
+    cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
+  const before = spent();
+  await work();
+  return spent() - before;
+}
+
 /** A line that describes the machine, because figures depend on it. */
 export function describeMachine(): string {
   const [load = 0] = loadavg();
-  const cpus = availableParallelism();
-  const busy = load > cpus / 2 ? ': busy, the figures say little' : '';
-  return `${cpus} CPUs, load ${load.toFixed(1)} at the beginning${busy}`;
+  const count = availableParallelism();
+  const busy = load > count / 2 ? ': busy, the figures say little' : '';
+  return `${count} CPUs, load ${load.toFixed(1)} at the beginning${busy}`;
 }
 
 /** Prints the table, and the figures as one line of JSON. */

@@ -10,7 +10,7 @@ import {
   setVariables,
   startBenchInstance,
 } from './bench-instance.ts';
-import { type Comparison, describeMachine, inPairs, report, timed } from './compare.ts';
+import { type Comparison, describeMachine, inPairs, processorTimeOf, report, timed } from './compare.ts';
 
 /**
  * The section `update` of scripts/bench: complete updates, compared with manual commands in a container of the same
@@ -98,7 +98,17 @@ async function measure(host: TestHost, { name, kind, bootOf, env, reach }: Profi
         },
       });
       const figure = `${name}: ${what === 'whole' ? 'whole update' : 'app away'}`;
-      comparisons.push({ figure, against, unit: 'ms', reach: wanted, ours, theirs });
+      const select = (key: keyof Measured) => ({
+        ours: ours.map((each) => each[key]),
+        theirs: theirs.map((each) => each[key]),
+      });
+      comparisons.push({ figure, against, unit: 'ms', reach: wanted, ...select('ms') });
+      if (what === 'whole')
+        comparisons.push({
+          figure: `${name}: processor time`,
+          ...{ against, unit: 'ms', reach: null },
+          ...select('processorMs'),
+        });
     }
     return comparisons;
   } finally {
@@ -106,21 +116,29 @@ async function measure(host: TestHost, { name, kind, bootOf, env, reach }: Profi
   }
 }
 
-/** The duration in milliseconds, or the time in which the app did not respond. */
+interface Measured {
+  /** The duration, or the time in which the app did not respond. */
+  ms: number;
+  processorMs: number;
+}
+
 async function measureOne(
   what: 'whole' | 'away',
   instance: Instance,
   to: string,
   work: () => Promise<void>,
-): Promise<number> {
+): Promise<Measured> {
   const watch = what === 'away' ? watchOutage(`http://127.0.0.1:${instance.port}/version`) : undefined;
-  const whole = await timed(work).finally(() => watch?.stop());
+  let whole = 0;
+  const processorMs = await processorTimeOf(async () => {
+    whole = await timed(work);
+  }).finally(() => watch?.stop());
   const outage = await watch?.stop();
   if (outage && (outage.gaps === 0 || !outage.back)) {
     throw new Error(`the app was away ${outage.gaps} times, and is ${outage.back ? '' : 'not '}back`);
   }
   if ((await instance.version()) !== to) throw new Error(`the app does not run ${to}`);
-  return outage?.awayMs ?? whole;
+  return { ms: outage?.awayMs ?? whole, processorMs };
 }
 
 /** The new file of a generated install is copied from the image. */
