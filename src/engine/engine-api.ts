@@ -107,11 +107,12 @@ export class EngineApi extends EngineRequestSender {
   }
 
   /**
-   * Inspects running, restarting and paused containers. Selects them here, because Podman lacks filters for some of
-   * these states.
+   * Inspects running, restarting and paused containers, except those with the given ids. Selects them here, because
+   * Podman lacks filters for some of these states.
    */
-  async inspectRunning(): Promise<Container[]> {
-    return this.inspectContainers((await this.listContainers({})).filter(isUp).map(({ id }) => id));
+  async inspectRunning(except: ReadonlySet<string> = new Set()): Promise<Container[]> {
+    const running = (await this.listContainers({})).filter((each) => isUp(each) && !except.has(each.id));
+    return this.inspectContainers(running.map(({ id }) => id));
   }
 
   /**

@@ -135,6 +135,8 @@ export class Engine extends EngineApi {
   readonly signal: AbortSignal | undefined;
   readonly #options: EngineOptions;
   readonly #shared: SharedState;
+  /** Responses to reading requests, keyed by path; null if this view remembers none. */
+  #responses: Map<string, Promise<EngineResponse>> | null = null;
 
   constructor(address: EngineAddress, options: EngineOptions, shared: SharedState = newState(address)) {
     super(address.host, { client: shared.client, timeouts });
@@ -167,13 +169,40 @@ export class Engine extends EngineApi {
     return new Engine(address, this.#options, this.#shared);
   }
 
+  /**
+   * Returns a view that sends each reading request only once, so that decisions that belong together are based on the
+   * same state of the engine. After a request that changes something, all requests are sent again.
+   */
+  cached(): Engine {
+    const view = new Engine(this.address, this.#options, this.#shared);
+    view.#responses = new Map();
+    return view;
+  }
+
   /** @throws UpdateError engine-unavailable if the address is invalid */
   get target(): EngineConnection {
     return targetOf(this.address);
   }
 
+  protected override exchange(call: EngineCall, question: EngineRequest): Promise<EngineResponse> {
+    const responses = this.#responses;
+    if (responses === null) return this.#exchange(call, question);
+    const { method, path } = question;
+    if (method !== 'GET') {
+      responses.clear();
+      return this.#exchange(call, question);
+    }
+    const known = responses.get(path);
+    if (known) return known;
+    const response = this.#exchange(call, question);
+    responses.set(path, response);
+    const forget = () => responses.delete(path);
+    response.then(({ status }) => status >= 500 && forget(), forget);
+    return response;
+  }
+
   /** If the engine stops responding, waits for it and repeats the request. */
-  protected override async exchange(call: EngineCall, question: EngineRequest): Promise<EngineResponse> {
+  async #exchange(call: EngineCall, question: EngineRequest): Promise<EngineResponse> {
     const name = requestNameOf(question);
     const { repeat = question.method === 'GET' ? 'failed' : 'lost' } = call;
     let readings = 0;

@@ -1,5 +1,5 @@
 import type { ComposeModel } from '../../engine/cli/compose.ts';
-import type { ProjectContainers } from '../../engine/containers/project-containers.ts';
+import type { CachedProject } from '../../engine/containers/project-containers.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import { listDatabaseHosts } from '../data/selection/find-external-databases.ts';
 import { hasTagChange } from '../plan/release-plan.ts';
@@ -79,7 +79,7 @@ export async function beginUpdate(
 }
 
 /** Input of planning: the project's containers, the previous run's journal, and the background pull. */
-interface PlanningInput extends ProjectContainers {
+interface PlanningInput extends CachedProject {
   earlier: JournalData | null;
   backgroundPull?: BackgroundPull;
 }
@@ -92,7 +92,7 @@ export async function inspectAndPlan(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
-  { containers, leftovers, earlier: previous, backgroundPull }: PlanningInput,
+  { containers, leftovers, cachedEngine, earlier: previous, backgroundPull }: PlanningInput,
 ): Promise<{
   plan: ProjectUpdatePlan;
   plannedModel: Promise<ComposeModel | null>;
@@ -102,21 +102,27 @@ export async function inspectAndPlan(
   const expected = await readExpectedDigests(context.options, instance.platform);
   const recalls = await readRecalls(context);
   let fits = Promise.resolve();
+  let checked = Promise.resolve();
   const installation = await inspectInstallation(context, instance, {
     containers,
+    cachedEngine,
     wasInterrupted: createInterruptionPredicate(previous, leftovers),
-    onRead: (read) => {
+    onRead: (read, dryRun) => {
       const updates = listPlannedUpdates(read, context.options);
-      fits = deferRejection(requireSpaceToPull(context, read, updates, expected));
+      fits = deferRejection(
+        requireSpaceToPull({ ...context, engine: cachedEngine }, read, updates, expected),
+      );
       backgroundPull?.begin(read, updates, fits);
+      const running = { project: read, cachedEngine, dryRun };
+      checked = deferRejection(requireRestartableContainers(context, instance, running));
     },
   });
   soFar.installation = installation;
   context.log.addMaskRules(() => ({ hosts: listDatabaseHosts(installation.containers) }));
   logInstallation(installation, context.log);
-  const checked = deferRejection(requireRestartableContainers(context, instance, installation));
   context.log.enterPhase('plan');
-  const { plan, early } = await createPlanBeforePull(context, instance, { installation, expected, recalls });
+  const known = { installation, cachedEngine, expected, recalls };
+  const { plan, early } = await createPlanBeforePull(context, instance, known);
   await fits;
   return { plan, plannedModel: early, hostCheck: checked };
 }

@@ -54,6 +54,30 @@ describe('the engine', () => {
     ]);
   });
 
+  it('sends a reading request once with a cache, and again after a change or a failure', async () => {
+    const seen: string[] = [];
+    let status = 500;
+    const engine = engineAt(
+      await startPlainEngine(({ method, url }, to) => {
+        seen.push(`${method} ${url}`);
+        to.writeHead(status).end(`{"Id":"${seen.length}"}`);
+      }),
+    );
+    const cached = engine.cached();
+    const once = (view: Engine) => view.inspectRaw(['a']);
+    await expect(cached.request('inspectSwarm')).rejects.toThrow();
+    status = 200;
+    await cached.request('inspectSwarm');
+    expect(seen.splice(0)).toEqual(['GET /swarm', 'GET /swarm']);
+    expect(await Promise.all([once(cached), once(cached)])).toEqual([[{ Id: '1' }], [{ Id: '1' }]]);
+    expect(await once(engine)).toEqual([{ Id: '2' }]);
+    expect(await once(cached.uncancellable())).toEqual([{ Id: '3' }]);
+    expect(await once(engine.cached())).toEqual([{ Id: '4' }]);
+    expect(await once(cached)).toEqual([{ Id: '1' }]);
+    await cached.startContainer('a');
+    expect(await once(cached)).toEqual([{ Id: '6' }]);
+  });
+
   it('uses an API version that the engine supports, and requests it again after the engine was replaced', async () => {
     const said = { Version: '29.8.1', Os: 'linux', Arch: 'amd64', ApiVersion: '1.56', MinAPIVersion: '1.40' };
     const seen: string[] = [];

@@ -22,10 +22,11 @@ import type { DataContext } from '../../data/data-context.ts';
 import { helperProgramCommand } from '../../data/helper-program/helper-request.ts';
 import { isServiceContainer, mountSourceOf } from '../../data/selection/choose-mounts.ts';
 import { requireDataCoverage } from '../../data/selection/evaluate-data.ts';
+import { deferRejection } from '../../run/defer-rejection.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
-import type { Installation } from '../inspect/installation.ts';
+import type { DryRunResult, InspectedProject } from '../inspect/installation.ts';
 import { dataSelectionFactsOf } from '../restore-point/plan-restore-point.ts';
 import { describeChangedMounts, type HostMount } from './changed-mounts.ts';
 import { type HostRequirement, listHostRequirements, removeUnpublishedPorts } from './host-requirements.ts';
@@ -34,6 +35,14 @@ import { type HostRequirement, listHostRequirements, removeUnpublishedPorts } fr
 interface ServiceHostConfig {
   service: string;
   host: Json;
+}
+
+interface HostCheckInput {
+  project: InspectedProject;
+  /** View of the engine that has read the containers. */
+  cachedEngine: Engine;
+  /** Dry run of `up`, which may still be in progress. */
+  dryRun: Promise<Pick<DryRunResult, 'requests'>>;
 }
 
 /** Helper container command without output, so that nothing is sent to the user's log server. */
@@ -59,11 +68,11 @@ const unseen = { isFile: false, root: null, device: null, excluded: [] };
 export async function requireRestartableContainers(
   { engine, options, log }: RunContext,
   { own }: FoundInstance,
-  installation: Installation,
+  { project: inspected, cachedEngine, dryRun }: HostCheckInput,
 ): Promise<void> {
   if (engine.isPodman) return;
-  const { project, containers, requests: sent } = installation;
-  const facts = dataSelectionFactsOf(installation, options.data);
+  const { project, containers } = inspected;
+  const facts = dataSelectionFactsOf(inspected, options.data);
   const services = [
     ...facts.updated,
     ...(options.data.restorePoint ? requireDataCoverage(facts).covered : []),
@@ -73,7 +82,14 @@ export async function requireRestartableContainers(
       (each) => isServiceContainer(each, project.name) && services.includes(serviceOf(each)) && isUp(each),
     )
     .map(({ id }) => id);
-  const running = await engine.inspectRaw(ids);
+  const running = await cachedEngine.inspectRaw(ids);
+  const info = await cachedEngine.getInfo();
+  const dataContext = { engine, log, project: project.name, helperImageId: own.imageId };
+  const mounts = await listHostMounts(cachedEngine, running, info);
+  // Mounts need a separate helper container, because some runtimes forbid the host's PID namespace.
+  const names = servicesOf(running.map((raw) => ({ service: serviceOf(toContainer(raw)) })));
+  const ofMounts = mounts.length === 0 ? [] : deferRejection(checkHostMounts(dataContext, names, mounts));
+  const { requests: sent } = await dryRun;
   const definitions = running.flatMap((raw): ServiceHostConfig[] => {
     const service = serviceOf(toContainer(raw));
     const host = toObject(raw.HostConfig);
@@ -85,17 +101,13 @@ export async function requireRestartableContainers(
     ];
     return both.map((each) => ({ service, host: each }));
   });
-  const dataContext = { engine, log, project: project.name, helperImageId: own.imageId };
-  const info = await engine.getInfo();
-  const mounts = await listHostMounts(engine, running, info);
   const needs = definitions.flatMap(({ service, host }) =>
     listHostRequirements(host, info.LoggingDriver).map((need) => ({ service, need: JSON.stringify(need) })),
   );
   const groups = Map.groupBy(needs, ({ need }) => need);
   const tried = await Promise.all([
-    findStoppedProviders(engine, definitions),
-    // Mounts need a separate helper container, because some runtimes forbid the host's PID namespace.
-    mounts.length === 0 ? [] : checkHostMounts(dataContext, servicesOf(definitions), mounts),
+    findStoppedProviders(cachedEngine, definitions),
+    ofMounts,
     ...[...groups].map(([need, group]) =>
       checkHostRequirement(dataContext, servicesOf(group), JSON.parse(need)),
     ),

@@ -1,8 +1,9 @@
 import { waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import {
+  type CachedProject,
   hasTemporaryName,
-  listProjectContainers,
+  listProjectContainersWithCache,
   type ProjectContainers,
 } from '../../../engine/containers/project-containers.ts';
 import type { Container } from '../../../engine/objects/container.ts';
@@ -19,7 +20,7 @@ import {
 } from './concurrent-compose-watch.ts';
 
 /** Containers of a project, listed while no docker compose command is replacing any of them. */
-interface IdleProject extends ProjectContainers {
+interface IdleProject extends CachedProject {
   /** Unfinished containers of a killed compose command. They are also in `containers` or `leftovers`. */
   debris: readonly Container[];
 }
@@ -53,13 +54,13 @@ export async function awaitConcurrentCompose(
   const beganAt = performance.now();
   const watch = new ConcurrentComposeWatch(rules, beganAt);
   let isTold = false;
-  let seen = first;
+  let seen = first && { ...first, cachedEngine: engine.cached() };
   const observe = async () => {
-    const found = seen ?? (await listProjectContainers(engine, project));
+    const found = seen ?? (await listProjectContainersWithCache(engine, project));
     seen = null;
     return found;
   };
-  const evaluate = (found: ProjectContainers): IdleProject | undefined => {
+  const evaluate = (found: CachedProject): IdleProject | undefined => {
     const now = performance.now();
     const verdict = watch.evaluate(found, now);
     if (verdict.kind === 'quiet') return { ...found, debris: verdict.debris };

@@ -10,6 +10,7 @@ import { readTextFile, type TextFile } from '../../../core/files/text-file.ts';
 import type { Product } from '../../../core/names/product.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { deferRejection } from '../../run/defer-rejection.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
@@ -24,6 +25,7 @@ import { listOtherProjects, parseProjectLabels } from './find-project/labeled-pr
 import {
   clusterModeComposeFileName,
   composeFileName,
+  type DryRunResult,
   type InspectedProject,
   type Installation,
   type InstalledService,
@@ -44,8 +46,10 @@ interface Found {
   /** Current containers of the project, without unrelated containers. */
   containers: readonly Container[];
   wasInterrupted: InterruptionPredicate;
+  /** View of the engine that has read the containers. */
+  cachedEngine: Engine;
   /** Called once compose has resolved the project, while the dry run is still in progress. */
-  onRead?: (project: InspectedProject) => void;
+  onRead?: (project: InspectedProject, dryRun: Promise<DryRunResult>) => void;
 }
 
 /**
@@ -115,14 +119,15 @@ async function inspectProject(
   project: ComposeProject,
   { engine, options, log }: RunContext,
   { own, paths, platform, composed }: FoundInstance,
-  { containers, wasInterrupted, onRead = () => {} }: Found,
+  { containers, wasInterrupted, cachedEngine, onRead = () => {} }: Found,
 ): Promise<Installation> {
   const { exclude, product } = options;
   const choose = (workers: readonly string[]) =>
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
-  const early = deferRejection(dryRunComposeUp(engine, project, guessed.replaced));
-  const running = deferRejection(engine.inspectRunning());
+  const early = deferRejection(dryRunComposeUp(cachedEngine, project, guessed.replaced));
+  const known = new Set([own, ...containers].map(({ id }) => id));
+  const outside = deferRejection(cachedEngine.inspectRunning(known));
   const about = { containers, services: [options.app, ...options.workers] };
   const { files, model } = await readProject(new Compose(engine, project), paths, about, log);
   const named = workersOf(model, options);
@@ -139,7 +144,9 @@ async function inspectProject(
   });
   // The early dry run is repeated if its assumptions about workers, profiles or container names were wrong.
   const isOutdated = profiles.length > 0 || !isAsGuessed || asksForNames;
-  const asking = isOutdated ? deferRejection(dryRunComposeUp(engine, compose.project, replaced)) : early;
+  const asking = isOutdated
+    ? deferRejection(dryRunComposeUp(cachedEngine, compose.project, replaced))
+    : early;
 
   const related = { moved: [app, ...requested].map(nameOf), followers: followers.map(nameOf) };
   const migrations = findMigrationServices({ files, exclude, model, containers, ...related });
@@ -189,18 +196,16 @@ async function inspectProject(
     runningVersion: newestRunningVersionOf([app, ...workers].flatMap((facts) => facts.containers)),
     prefix: findVersionPrefix(pinnedApp.pin, app.containers, product),
   };
-  onRead(read);
+  onRead(read, asking);
   // Since compose 5, only the dry run's requests contain the values of env files, so the values are masked here.
   const response = await asking;
   log.addMaskRules(() => createEngineRequestMaskRules(response.requests.values()));
-  const known = new Set([own, ...containers].map(({ id }) => id));
-  const outside = (await running).filter(({ id }) => !known.has(id));
   const nextFiles = await filesOfNextUp(project, files);
   return {
     ...read,
     ...response,
     otherProjects: listOtherProjects(composed, project.name),
-    outsideContainers: outside,
+    outsideContainers: await outside,
     nextFiles,
   };
 }

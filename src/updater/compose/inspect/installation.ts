@@ -97,7 +97,7 @@ export interface Installation extends InspectedProject, DryRunResult {
 /** Returns the services that are updated to another release, the app first. */
 export const updatedServicesOf = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
 
-export const replacedServicesOf = (installation: Installation): InstalledService[] => [
+export const replacedServicesOf = (installation: InspectedProject): InstalledService[] => [
   ...updatedServicesOf(installation),
   ...installation.followers,
 ];

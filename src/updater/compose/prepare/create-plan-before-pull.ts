@@ -1,5 +1,6 @@
 import { requireReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
 import { requirePublishedTags } from '../../plan/check-published.ts';
 import { createTagLookup } from '../../plan/tag-lookup.ts';
 import { deferRejection } from '../../run/defer-rejection.ts';
@@ -18,6 +19,11 @@ import { planRestorePoint } from '../restore-point/plan-restore-point.ts';
 import { findNewSettings } from './find-new-settings.ts';
 import { requestPlannedModel } from './prepare-plan.ts';
 
+interface PlanBasis extends Pick<ProjectUpdatePlan, 'installation' | 'expected' | 'recalls'> {
+  /** View of the engine that has read the installation. */
+  cachedEngine: Engine;
+}
+
 /**
  * Creates, checks and logs the plan before the pull. The result contains the promise `early` for compose's model of the
  * new files, which is requested during the checks.
@@ -25,9 +31,9 @@ import { requestPlannedModel } from './prepare-plan.ts';
 export async function createPlanBeforePull(
   context: RunContext,
   instance: FoundInstance,
-  { installation, expected, recalls }: Pick<ProjectUpdatePlan, 'installation' | 'expected' | 'recalls'>,
+  { installation, cachedEngine, expected, recalls }: PlanBasis,
 ): Promise<{ plan: ProjectUpdatePlan; early: Promise<ComposeModel | null> }> {
-  const { engine, options, log } = context;
+  const { options, log } = context;
   const plan: ProjectUpdatePlan = {
     ...planUpdate(installation, options),
     expected,
@@ -39,9 +45,9 @@ export async function createPlanBeforePull(
   findNewSettings(plan);
   requireExistingDependencies(installation);
   const early = deferRejection(requestPlannedModel(plan));
-  await requirePublishedTags(plan, createTagLookup(options.proof.archive === null ? engine : null));
-  const unconfirmed = await checkLocalBuilds(context, plan);
-  await checkDrift(context, installation, {
+  await requirePublishedTags(plan, createTagLookup(options.proof.archive === null ? cachedEngine : null));
+  const unconfirmed = await checkLocalBuilds({ ...context, engine: cachedEngine }, plan);
+  await checkDrift({ engine: cachedEngine, log }, installation, {
     ownId: instance.own.id,
     accepted: options.acceptDrift,
     planned: new Map(plan.updates.map(({ service, to }) => [service, to])),

@@ -24,7 +24,12 @@ import type { DataOptions } from '../../run/options/update-options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { restorePointsDirectoryOf } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
-import { composeAndEnvPathsOf, type Installation, replacedServicesOf } from '../inspect/installation.ts';
+import {
+  composeAndEnvPathsOf,
+  type InspectedProject,
+  type Installation,
+  replacedServicesOf,
+} from '../inspect/installation.ts';
 import {
   checkDowntimeEstimate,
   describeRestorePoint,
@@ -141,7 +146,7 @@ async function findExistingParent(host: string, paths: HostPaths): Promise<strin
 
 /** Returns the user's data settings, and the facts about the installation with which they are compared. */
 export const dataSelectionFactsOf = (
-  installation: Installation,
+  installation: InspectedProject,
   { choices: given }: DataOptions,
 ): DataSelectionFacts => ({
   ...installation,

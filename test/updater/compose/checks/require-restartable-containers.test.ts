@@ -87,7 +87,11 @@ async function check(asked: Host) {
     ['app', 'worker'].map((name) => [name, [container(`${name}-1`, { labels: labels(name) })]]),
   );
   const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc:v1.0.0' }) };
-  await requireRestartableContainers(context, foundInstance(), installed(texts, { services }));
+  const project = installed(texts, { services });
+  const dryRun = Promise.resolve({ requests: project.requests });
+  await requireRestartableContainers(context, foundInstance(), {
+    ...{ project, dryRun, cachedEngine: context.engine.cached() },
+  });
   return created;
 }
 

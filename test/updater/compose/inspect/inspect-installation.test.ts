@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
-import { listProjectContainers } from '../../../../src/engine/containers/project-containers.ts';
+import { listProjectContainersWithCache } from '../../../../src/engine/containers/project-containers.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import { Notifier } from '../../../../src/notify/notifier.ts';
 import { inspectInstallation } from '../../../../src/updater/compose/inspect/inspect-installation.ts';
@@ -114,7 +114,7 @@ async function inspect({
   const found = await inspectInstallation(
     context,
     { own, paths, location: place, platform: 'linux/amd64', composed: [], specifiedContainer: null },
-    { wasInterrupted, containers: (await listProjectContainers(engine, 'svc')).containers },
+    { wasInterrupted, ...(await listProjectContainersWithCache(engine, 'svc')) },
   );
   return { found, lines };
 }

@@ -126,7 +126,8 @@ describe('the recalls of a channel file', () => {
 describe('an update to a recalled release', () => {
   it('of a compose project is rejected before the project is read', async () => {
     const { context } = await contextWith([...(await given({}, anna)), ...trusting(), '--target', 'v1.4.0']);
-    const before = { containers: [], leftovers: [], earlier: null };
+    const cachedEngine = context.engine.cached();
+    const before = { containers: [], leftovers: [], cachedEngine, earlier: null };
     const planned = inspectAndPlan(context, foundInstance(), createProjectRunState(), before);
     await expect(planned).rejects.toMatchObject({ code: 'recalled', message });
   });
