@@ -1,13 +1,13 @@
 // Extends the engine's API with compose and stack commands, which only docker's own programs can run.
 
-import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CancelledError, InterruptedError } from '../../core/cancellation/cancelled.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { EngineApi } from '../engine-api.ts';
 import type { EngineCall, EngineTimeouts } from '../engine-calls.ts';
+import type { EngineFilters } from '../engine-request-sender.ts';
 import { EngineClient } from '../http/client.ts';
 import { type EngineConnection, parseEngineConnection } from '../http/engine-connection.ts';
 import {
@@ -22,9 +22,13 @@ import {
   type EngineStream,
   requestNameOf,
 } from '../http/request.ts';
+import type { ListedContainer } from '../objects/container.ts';
 import { proxyAdvice } from '../proxy-error.ts';
 import { type RegistryCredentials, readRegistryCredentials } from '../registry/registry-credentials.ts';
+import { chooseDockerProgram } from './docker-program.ts';
 import { isConnectionLost } from './is-connection-lost.ts';
+import { logTiming } from './log-timing.ts';
+import { filterContainers, ResponseCache } from './response-cache.ts';
 import { type CommandOptions, type CommandResult, runCommand } from './run-command.ts';
 
 /** Digest of a tag in its registry; `none` if the registry has no such tag; null if the digest is unknown. */
@@ -47,19 +51,6 @@ interface EngineAddress {
 interface DockerCommandOptions extends Partial<Omit<CommandOptions, 'signal'>> {
   /** Whether to repeat the command after an engine outage; true by default. Must be false if repeating is unsafe. */
   repeatable?: boolean;
-}
-
-/**
- * Compose plugin in the updater's image. The updater starts it directly, because docker's search for plugins takes
- * longer than most commands.
- */
-const composePlugin = '/usr/local/libexec/docker/cli-plugins/docker-compose';
-const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
-
-/** Finds docker in the updater's own PATH, because the PATH of a command may come from the files of a stack. */
-function dockerProgram(): string {
-  const paths = (process.env.PATH ?? '').split(':').map((folder) => join(folder, 'docker'));
-  return paths.find((path) => isAbsolute(path) && existsSync(path)) ?? 'docker';
 }
 
 const queryDeadlineMs = 30_000;
@@ -92,19 +83,6 @@ const readingPauseMs = 250;
 const probeMs = 4_000;
 const probePauseMs = 1_000;
 
-const isTraced = process.env.SVC_UPDATER_TRACE === '1';
-
-/**
- * Prints to standard error when a command or an engine request started and ended. Times are in milliseconds since this
- * process started.
- * @param beganAt - time from `performance.now()`
- */
-function logTiming(what: string, beganAt: number, how: string): void {
-  if (!isTraced) return;
-  const [from, to] = [beganAt, performance.now()].map((ms) => ms.toFixed(0).padStart(6));
-  process.stderr.write(`trace ${from} – ${to} ms  ${what} (${how})\n`);
-}
-
 interface EngineOptions {
   /** Value of HOME for docker and compose. */
   home: string;
@@ -135,8 +113,7 @@ export class Engine extends EngineApi {
   readonly signal: AbortSignal | undefined;
   readonly #options: EngineOptions;
   readonly #shared: SharedState;
-  /** Responses to reading requests, keyed by path; null if this view remembers none. */
-  #responses: Map<string, Promise<EngineResponse>> | null = null;
+  #cache: ResponseCache | null = null;
 
   constructor(address: EngineAddress, options: EngineOptions, shared: SharedState = newState(address)) {
     super(address.host, { client: shared.client, timeouts });
@@ -175,7 +152,7 @@ export class Engine extends EngineApi {
    */
   cached(): Engine {
     const view = new Engine(this.address, this.#options, this.#shared);
-    view.#responses = new Map();
+    view.#cache = new ResponseCache();
     return view;
   }
 
@@ -184,21 +161,18 @@ export class Engine extends EngineApi {
     return targetOf(this.address);
   }
 
+  /**
+   * With a cache, requests one list of all containers, and applies the filters to this list. For each listed container,
+   * the engine also looks up the image.
+   */
+  override async listContainers(filters: EngineFilters): Promise<ListedContainer[]> {
+    const found = this.#cache && filterContainers(await super.listContainers({}), filters);
+    return found ?? super.listContainers(filters);
+  }
+
   protected override exchange(call: EngineCall, question: EngineRequest): Promise<EngineResponse> {
-    const responses = this.#responses;
-    if (responses === null) return this.#exchange(call, question);
-    const { method, path } = question;
-    if (method !== 'GET') {
-      responses.clear();
-      return this.#exchange(call, question);
-    }
-    const known = responses.get(path);
-    if (known) return known;
-    const response = this.#exchange(call, question);
-    responses.set(path, response);
-    const forget = () => responses.delete(path);
-    response.then(({ status }) => status >= 500 && forget(), forget);
-    return response;
+    const send = () => this.#exchange(call, question);
+    return this.#cache?.exchange(question, send) ?? send();
   }
 
   /** If the engine stops responding, waits for it and repeats the request. */
@@ -344,14 +318,13 @@ export class Engine extends EngineApi {
   ): Promise<CommandResult> {
     const { host, tls, configDirectory } = this.address;
     const beganAt = performance.now();
-    const isPlugin = args[0] === 'compose' && existsSync(composePlugin);
-    const file = isPlugin ? composePlugin : dockerProgram();
+    const { file, env } = chooseDockerProgram(args);
     const result = await runCommand(file, ['--config', configDirectory, '--host', host, ...tls, ...args], {
       ...options,
       env: {
         PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
         HOME: this.#options.home,
-        ...(isPlugin && asPlugin),
+        ...env,
         ...options.env,
       },
       signal: this.aborted,

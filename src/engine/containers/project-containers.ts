@@ -115,19 +115,6 @@ export async function listProjectContainers(
   return separateLeftoverContainers([...same, ...(await engine.inspectContainers(requested))]);
 }
 
-/** Containers of a project, and the view of the engine that has read them, for reading what belongs to them. */
-export interface CachedProject extends ProjectContainers {
-  cachedEngine: Engine;
-}
-
-export async function listProjectContainersWithCache(
-  engine: Engine,
-  project: string,
-): Promise<CachedProject> {
-  const cachedEngine = engine.cached();
-  return { ...(await listProjectContainers(cachedEngine, project)), cachedEngine };
-}
-
 export function separateLeftoverContainers(all: readonly Container[]): ProjectContainers {
   const isLeftover = (container: Container) =>
     isUnstartedWithTemporaryName(container) &&

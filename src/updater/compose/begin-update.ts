@@ -1,5 +1,6 @@
 import type { ComposeModel } from '../../engine/cli/compose.ts';
-import type { CachedProject } from '../../engine/containers/project-containers.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { ProjectContainers } from '../../engine/containers/project-containers.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import { listDatabaseHosts } from '../data/selection/find-external-databases.ts';
 import { hasTagChange } from '../plan/release-plan.ts';
@@ -24,9 +25,10 @@ import { type FoundInstance, requireNoUnrelatedContainers } from './inspect/find
 import { inspectInstallation } from './inspect/inspect-installation.ts';
 import { logInstallation } from './inspect/log-installation.ts';
 import { ComposeRun } from './loop/compose-run.ts';
-import { listPlannedUpdates } from './plan/plan-update.ts';
+import { tryPlanUpdate } from './plan/plan-update.ts';
 import type { ProjectUpdatePlan } from './plan/prepared-plan.ts';
 import { createPlanBeforePull } from './prepare/create-plan-before-pull.ts';
+import { requestPlannedModel } from './prepare/prepare-plan.ts';
 import { BackgroundPull } from './pull/background-pull.ts';
 import { readTagsBeforePull } from './pull/local-tags.ts';
 import { requireSpaceToPull } from './pull/require-space-to-pull.ts';
@@ -46,7 +48,12 @@ export async function beginUpdate(
   soFar: ProjectRunState,
   previous: JournalData | null,
 ): Promise<ComposeRun> {
-  const found = await awaitIdleProject(context, instance.location.name, previous);
+  // Responses from before the lock was taken are outdated if the recovery of a previous run may have changed something.
+  const isUnchanged = soFar.previousRun === null && !lock.takenOver;
+  const found = await awaitIdleProject(context, instance.location.name, {
+    previous,
+    cachedEngine: isUnchanged ? instance.cachedEngine : context.engine.cached(),
+  });
   const backgroundPull = new BackgroundPull(context);
   try {
     const before = { ...found, earlier: previous, backgroundPull };
@@ -79,7 +86,9 @@ export async function beginUpdate(
 }
 
 /** Input of planning: the project's containers, the previous run's journal, and the background pull. */
-interface PlanningInput extends CachedProject {
+interface PlanningInput extends ProjectContainers {
+  /** View of the engine that has read the containers. */
+  cachedEngine: Engine;
   earlier: JournalData | null;
   backgroundPull?: BackgroundPull;
 }
@@ -103,12 +112,15 @@ export async function inspectAndPlan(
   const recalls = await readRecalls(context);
   let fits = Promise.resolve();
   let checked = Promise.resolve();
+  let early: Promise<ComposeModel | null> | null = null;
   const installation = await inspectInstallation(context, instance, {
     containers,
     cachedEngine,
     wasInterrupted: createInterruptionPredicate(previous, leftovers),
     onRead: (read, dryRun) => {
-      const updates = listPlannedUpdates(read, context.options);
+      const planned = tryPlanUpdate(read, context.options);
+      const updates = planned?.updates ?? [];
+      early = planned && deferRejection(requestPlannedModel(planned));
       fits = deferRejection(
         requireSpaceToPull({ ...context, engine: cachedEngine }, read, updates, expected),
       );
@@ -122,9 +134,9 @@ export async function inspectAndPlan(
   logInstallation(installation, context.log);
   context.log.enterPhase('plan');
   const known = { installation, cachedEngine, expected, recalls };
-  const { plan, early } = await createPlanBeforePull(context, instance, known);
+  const plan = await createPlanBeforePull(context, instance, known);
   await fits;
-  return { plan, plannedModel: early, hostCheck: checked };
+  return { plan, plannedModel: early ?? requestPlannedModel(plan), hostCheck: checked };
 }
 
 async function beginJournal(

@@ -1,9 +1,9 @@
 import { waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
 import {
-  type CachedProject,
   hasTemporaryName,
-  listProjectContainersWithCache,
+  listProjectContainers,
   type ProjectContainers,
 } from '../../../engine/containers/project-containers.ts';
 import type { Container } from '../../../engine/objects/container.ts';
@@ -20,24 +20,32 @@ import {
 } from './concurrent-compose-watch.ts';
 
 /** Containers of a project, listed while no docker compose command is replacing any of them. */
-interface IdleProject extends CachedProject {
+export interface IdleProject extends ProjectContainers {
   /** Unfinished containers of a killed compose command. They are also in `containers` or `leftovers`. */
   debris: readonly Container[];
 }
 
 /**
- * Waits until no concurrent compose command is replacing the services to update.
+ * Waits until no concurrent compose command is replacing the services to update. Returns the containers, and the view of
+ * the engine that the plan is based on.
+ * @param cachedEngine - a view whose responses are current, for the first look at the containers
  * @throws UpdateError compose-busy
  */
-export const awaitIdleProject = (
+export async function awaitIdleProject(
   context: RunContext,
   project: string,
-  previous: JournalData | null,
-): Promise<IdleProject> =>
-  awaitConcurrentCompose(context, project, {
+  { previous, cachedEngine }: { previous: JournalData | null; cachedEngine: Engine },
+): Promise<IdleProject & { cachedEngine: Engine }> {
+  const first = await listProjectContainers(cachedEngine, project);
+  const rules = {
     services: new Set([context.options.app, ...context.options.workers]),
     ignores: createUnstartedContainerFilter(previous),
-  });
+  };
+  const idle = await awaitConcurrentCompose(context, project, rules, first);
+  // The cached responses are outdated if another command had to finish first.
+  const isCurrent = idle.containers === first.containers;
+  return { ...idle, cachedEngine: isCurrent ? cachedEngine : context.engine.cached() };
+}
 
 /**
  * Waits until no concurrent compose command is replacing the containers of the services in `rules`. Otherwise, removing
@@ -54,13 +62,13 @@ export async function awaitConcurrentCompose(
   const beganAt = performance.now();
   const watch = new ConcurrentComposeWatch(rules, beganAt);
   let isTold = false;
-  let seen = first && { ...first, cachedEngine: engine.cached() };
+  let seen = first;
   const observe = async () => {
-    const found = seen ?? (await listProjectContainersWithCache(engine, project));
+    const found = seen ?? (await listProjectContainers(engine, project));
     seen = null;
     return found;
   };
-  const evaluate = (found: CachedProject): IdleProject | undefined => {
+  const evaluate = (found: ProjectContainers): IdleProject | undefined => {
     const now = performance.now();
     const verdict = watch.evaluate(found, now);
     if (verdict.kind === 'quiet') return { ...found, debris: verdict.debris };

@@ -8,6 +8,7 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import type { CommandResult } from '../../../engine/cli/run-command.ts';
 import { finalNameOf } from '../../../engine/containers/project-containers.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
+import { deferRejection } from '../../run/defer-rejection.ts';
 import {
   type EngineWriteListener,
   type RecordedEngineWrite,
@@ -31,7 +32,14 @@ export async function dryRunComposeUp(
     const found = await engine.inspectImages(unique);
     return new Map(unique.flatMap((name, at) => (found[at] ? [[name, found[at]] as const] : [])));
   };
+  // Usually, all images are local. Compose is therefore started before the engine has confirmed this.
+  const likely = services.flatMap(({ name, containers: own }) =>
+    own.slice(0, 1).map(({ imageId }) => ({ name, image: imageId, scale: own.length })),
+  );
+  const early = deferRejection(recordUpRequests(engine, project, likely));
   const imagesInUse = await here(containers.map(({ imageId }) => imageId));
+  if (containers.every(({ imageId }) => imagesInUse.has(imageId))) return { ...(await early), imagesInUse };
+  await early.catch(() => {});
   const others = containers.filter(({ imageId }) => !imagesInUse.has(imageId));
   const images = [
     ...imagesInUse.keys(),

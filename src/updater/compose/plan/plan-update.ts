@@ -8,7 +8,7 @@ import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
 import type { Image } from '../../../engine/objects/container.ts';
 import { versionLabel } from '../../../engine/objects/labels.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
-import { planRelease, type ReleasePlan, type ServiceUpdate } from '../../plan/release-plan.ts';
+import { planRelease, type ReleasePlan } from '../../plan/release-plan.ts';
 import type { TargetOption } from '../../run/options/update-options.ts';
 import {
   type InspectedProject,
@@ -18,14 +18,14 @@ import {
 import { formatRunningVersion } from '../inspect/log-installation.ts';
 import { hasContradictingVersionLabel, listRunningVersions } from '../inspect/running-version.ts';
 
+/** A release plan with the project that it is for. */
+export type PlannedProject<I extends InspectedProject = InspectedProject> = ReleasePlan & { installation: I };
+
 /**
  * Plans the update of a compose project (docs/contract.md 3.2). Changes nothing.
  * @throws UpdateError proof-failed if a pin and compose's model specify different images
  */
-export function planUpdate<I extends InspectedProject>(
-  project: I,
-  request: TargetOption,
-): ReleasePlan & { installation: I } {
+export function planUpdate<I extends InspectedProject>(project: I, request: TargetOption): PlannedProject<I> {
   const { runningVersion, model, kind } = project;
   const services = updatedServicesOf(project).map(({ pin, containers }) => ({
     pin,
@@ -44,15 +44,12 @@ export function planUpdate<I extends InspectedProject>(
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 
-/** Returns each service's planned update. Empty if planning fails: the actual planning reports the error later. */
-export function listPlannedUpdates(
-  project: InspectedProject,
-  request: TargetOption,
-): readonly ServiceUpdate[] {
+/** Returns the plan; null if planning fails, because the error is reported when the update is planned again later. */
+export function tryPlanUpdate(project: InspectedProject, request: TargetOption): PlannedProject | null {
   try {
-    return planUpdate(project, request).updates;
+    return planUpdate(project, request);
   } catch {
-    return [];
+    return null;
   }
 }
 

@@ -1,9 +1,7 @@
 import { requireReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
-import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { requirePublishedTags } from '../../plan/check-published.ts';
 import { createTagLookup } from '../../plan/tag-lookup.ts';
-import { deferRejection } from '../../run/defer-rejection.ts';
 import { promptForSettingValues } from '../../run/prompt-for-setting-values.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { checkLocalBuilds } from '../checks/check-local-builds.ts';
@@ -17,22 +15,18 @@ import { planUpdate } from '../plan/plan-update.ts';
 import type { ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import { planRestorePoint } from '../restore-point/plan-restore-point.ts';
 import { findNewSettings } from './find-new-settings.ts';
-import { requestPlannedModel } from './prepare-plan.ts';
 
 interface PlanBasis extends Pick<ProjectUpdatePlan, 'installation' | 'expected' | 'recalls'> {
   /** View of the engine that has read the installation. */
   cachedEngine: Engine;
 }
 
-/**
- * Creates, checks and logs the plan before the pull. The result contains the promise `early` for compose's model of the
- * new files, which is requested during the checks.
- */
+/** Creates, checks and logs the plan before the pull. */
 export async function createPlanBeforePull(
   context: RunContext,
   instance: FoundInstance,
   { installation, cachedEngine, expected, recalls }: PlanBasis,
-): Promise<{ plan: ProjectUpdatePlan; early: Promise<ComposeModel | null> }> {
+): Promise<ProjectUpdatePlan> {
   const { options, log } = context;
   const plan: ProjectUpdatePlan = {
     ...planUpdate(installation, options),
@@ -44,7 +38,6 @@ export async function createPlanBeforePull(
   };
   findNewSettings(plan);
   requireExistingDependencies(installation);
-  const early = deferRejection(requestPlannedModel(plan));
   await requirePublishedTags(plan, createTagLookup(options.proof.archive === null ? cachedEngine : null));
   const unconfirmed = await checkLocalBuilds({ ...context, engine: cachedEngine }, plan);
   await checkDrift({ engine: cachedEngine, log }, installation, {
@@ -56,8 +49,5 @@ export async function createPlanBeforePull(
   logPlan(plan, log);
   logComposeFileReminder(plan, options, log);
   for (const warning of [...untold, ...findMissingImageWarnings(installation)]) log.warn(warning);
-  return {
-    plan: { ...plan, unconfirmed, point: await planRestorePoint(context, instance, installation) },
-    early,
-  };
+  return { ...plan, unconfirmed, point: await planRestorePoint(context, instance, installation) };
 }

@@ -15,11 +15,15 @@ import { createModelMaskRules } from '../../run/log/mask-rules.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import { findOtherProjectWarnings } from '../checks/find-other-project-warnings.ts';
 import { describePrivilegeGains } from '../drift/index.ts';
-import { type Installation, releaseComposeFileNames } from '../inspect/installation.ts';
+import {
+  type InspectedProject,
+  type Installation,
+  releaseComposeFileNames,
+} from '../inspect/installation.ts';
 import { maskFileSecrets } from '../inspect/project-files/mask-file-secrets.ts';
 import { createPreparedPlan, findPulledVersion } from '../plan/files/create-prepared-plan.ts';
 import { draftFileChanges, hasChangesFromPulledImages } from '../plan/files/draft-file-changes.ts';
-import { runningAppOf } from '../plan/plan-update.ts';
+import { type PlannedProject, runningAppOf } from '../plan/plan-update.ts';
 import type { PreparedPlan, ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import { checkImagePlatforms } from '../plan/release/check-image-platforms.ts';
 import {
@@ -35,7 +39,7 @@ import { findNewSettings } from './find-new-settings.ts';
 import { readComposeFileReplacements } from './read-compose-file-replacements.ts';
 
 /** Requests compose's model of the new files before the pull. Null if the files depend on the pulled images. */
-export async function requestPlannedModel(plan: ProjectUpdatePlan): Promise<ComposeModel | null> {
+export async function requestPlannedModel(plan: PlannedProject): Promise<ComposeModel | null> {
   if (hasChangesFromPulledImages(plan)) return null;
   const { draft } = draftFileChanges(plan);
   return modelOf(plan.installation, draft);
@@ -156,7 +160,7 @@ function findOwnDefinitions(files: ProjectFiles, directory: string, message: str
 
 /** Returns the current model if the draft changes no file. */
 async function modelOf(
-  installation: Installation,
+  installation: InspectedProject,
   draft: ProjectDraft,
   release: readonly ComposeFileReplacement[] = [],
 ): Promise<ComposeModel> {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
-import { listProjectContainersWithCache } from '../../../../src/engine/containers/project-containers.ts';
+import { listProjectContainers } from '../../../../src/engine/containers/project-containers.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import { Notifier } from '../../../../src/notify/notifier.ts';
 import { inspectInstallation } from '../../../../src/updater/compose/inspect/inspect-installation.ts';
@@ -45,7 +45,7 @@ function container(
   { status, image = 'svc:v1.0.0', files = ['compose.yaml'], labels = {}, network, pid, ipc }: Told = {},
 ) {
   const { id, name, labels: numbered } = built(place);
-  const startedFrom = { [composeLabels.files]: files.map(at).join() };
+  const startedFrom = { [composeLabels.project]: 'svc', [composeLabels.files]: files.map(at).join() };
   return {
     Id: id,
     Name: `/${name}`,
@@ -110,11 +110,24 @@ async function inspect({
     beganAt: 0,
   };
   const own = built('updater-1');
+  const cachedEngine = engine.cached();
   const place = { name: 'svc', directory, mountedAt: directory };
   const found = await inspectInstallation(
     context,
-    { own, paths, location: place, platform: 'linux/amd64', composed: [], specifiedContainer: null },
-    { wasInterrupted, ...(await listProjectContainersWithCache(engine, 'svc')) },
+    {
+      own,
+      paths,
+      location: place,
+      platform: 'linux/amd64',
+      composed: [],
+      specifiedContainer: null,
+      cachedEngine,
+    },
+    {
+      wasInterrupted,
+      cachedEngine,
+      containers: (await listProjectContainers(cachedEngine, 'svc')).containers,
+    },
   );
   return { found, lines };
 }

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { CancelledError } from '../../../../src/core/cancellation/cancelled.ts';
 import { UpdateError } from '../../../../src/core/errors/update-error.ts';
-import { listPlannedUpdates } from '../../../../src/updater/compose/plan/plan-update.ts';
+import { tryPlanUpdate } from '../../../../src/updater/compose/plan/plan-update.ts';
 import { BackgroundPull } from '../../../../src/updater/compose/pull/background-pull.ts';
 import { deferRejection } from '../../../../src/updater/run/defer-rejection.ts';
 import {
@@ -94,6 +94,6 @@ async function begun(given: Case, fits: Promise<void> = Promise.resolve()): Prom
     model: modelOf(projectFiles(texts), more),
     ...(given.running && { runningVersion: given.running }),
   });
-  early.begin(project, listPlannedUpdates(project, options), fits);
+  early.begin(project, tryPlanUpdate(project, options)?.updates ?? [], fits);
   return early;
 }

@@ -42,6 +42,8 @@ export interface FoundInstance {
    * run has already replaced it.
    */
   specifiedContainer: ListedContainer | null;
+  /** View of the engine that has read all this. */
+  cachedEngine: Engine;
 }
 
 /**
@@ -49,12 +51,13 @@ export interface FoundInstance {
  * @throws UpdateError read-only if the compose directory is mounted read-only
  */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
-  const facts = deferRejection(requireEngine(engine));
+  const cachedEngine = engine.cached();
+  const facts = deferRejection(requireEngine(cachedEngine));
   // The other requests wait for `facts`, because the engine's first response determines their API version.
   const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
-    facts.then(() => requireOwnContainer(engine)),
+    facts.then(() => requireOwnContainer(cachedEngine)),
     facts,
-    facts.then(() => listComposeContainers(engine)),
+    facts.then(() => listComposeContainers(cachedEngine)),
     requireCompatiblePrograms(engine, facts),
   ]);
   requireTestedPodman(engine);
@@ -81,7 +84,7 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   if (!paths.isWritable(location.mountedAt)) {
     throw new UpdateError('read-only', `the compose directory ${directory} is mounted read-only`);
   }
-  return { own, paths, location: location, platform, composed, specifiedContainer: told };
+  return { own, paths, location, platform, composed, specifiedContainer: told, cachedEngine };
 }
 
 /**

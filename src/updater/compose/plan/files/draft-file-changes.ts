@@ -11,18 +11,17 @@ import { planPinEdits, updatedReferenceOf } from '../../../../core/compose/pins/
 import { UpdateError } from '../../../../core/errors/update-error.ts';
 import type { Image } from '../../../../engine/objects/container.ts';
 import type { ServiceUpdate } from '../../../plan/release-plan.ts';
-import type { Installation } from '../../inspect/installation.ts';
+import type { InspectedProject } from '../../inspect/installation.ts';
 import {
   type ExpectedModelChanges,
   listVariableLocations,
   listVariableSubstitutions,
 } from '../../verify-edit/compare-models.ts';
-import { isPinInUserFile, updatedPinsOf } from '../plan-update.ts';
-import type { ProjectUpdatePlan } from '../prepared-plan.ts';
+import { isPinInUserFile, type PlannedProject, updatedPinsOf } from '../plan-update.ts';
 import type { ComposeFileReplacement } from '../release/plan-compose-file-replacements.ts';
 
 /** Whether the file changes depend on the pulled images. */
-export const hasChangesFromPulledImages = ({ installation, updates }: ProjectUpdatePlan): boolean =>
+export const hasChangesFromPulledImages = ({ installation, updates }: PlannedProject): boolean =>
   installation.kind === 'generated' || updates.some(({ pin }) => pin.reference.digest !== null);
 
 /**
@@ -32,7 +31,7 @@ export const hasChangesFromPulledImages = ({ installation, updates }: ProjectUpd
  * @throws UpdateError release-file; pin-unsupported, for example if a pinned digest cannot be replaced
  */
 export function draftFileChanges(
-  { installation, target, updates }: ProjectUpdatePlan,
+  { installation, target, updates }: PlannedProject,
   images: ReadonlyMap<string, Image> = new Map(),
   release: readonly ComposeFileReplacement[] = [],
 ): { draft: ProjectDraft; expected: ExpectedModelChanges } {
@@ -76,7 +75,7 @@ export function draftFileChanges(
  */
 function expectedReference(
   draft: ProjectDraft,
-  installation: Installation,
+  installation: InspectedProject,
   update: ServiceUpdate,
   images: ReadonlyMap<string, Image>,
 ): string | null {
@@ -89,7 +88,7 @@ function expectedReference(
  * Finds a service's pin in the new files; null if the release no longer has the service.
  * @throws UpdateError release-file if this service is the app
  */
-function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string): Pin | null {
+function pinOf(draft: ProjectDraft, { kind, app }: InspectedProject, service: string): Pin | null {
   try {
     return requirePin(draft.files, service);
   } catch (error) {

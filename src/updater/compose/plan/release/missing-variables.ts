@@ -5,12 +5,12 @@ import { createVariableLookup, findUnsetVariables } from '../../../../core/compo
 import { UpdateError } from '../../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { joinWithAnd } from '../../../run/log/format-values.ts';
-import { type Installation, replacedServicesOf } from '../../inspect/installation.ts';
+import { type InspectedProject, replacedServicesOf } from '../../inspect/installation.ts';
 import type { ComposeFileReplacement } from './plan-compose-file-replacements.ts';
 
 /** Returns null if compose rejected the release's files for a reason other than unset variables. */
 export function createMissingVariablesError(
-  installation: Installation,
+  installation: InspectedProject,
   draft: ProjectDraft,
   release: readonly ComposeFileReplacement[],
   cause: UpdateError,
@@ -34,7 +34,7 @@ export function createMissingVariablesError(
  * @throws UpdateError missing-variable
  */
 export function requireSecretValues(
-  installation: Installation,
+  installation: InspectedProject,
   draft: ProjectDraft,
   model: ComposeModel,
 ): void {
@@ -53,7 +53,7 @@ export function requireSecretValues(
 
 /** Warns about unset variables without a default that only the release's files use. */
 export function findEmptyVariableWarnings(
-  installation: Installation,
+  installation: InspectedProject,
   draft: ProjectDraft,
   release: readonly ComposeFileReplacement[],
 ): string[] {
@@ -77,5 +77,5 @@ function findUnsetNames(
   ].filter((name) => name !== 'PATH');
 }
 
-const formatLinesToAdd = ({ files }: Installation, names: readonly string[]): string =>
+const formatLinesToAdd = ({ files }: InspectedProject, names: readonly string[]): string =>
   `Add ${joinWithAnd(names.map((name) => `${name}=…`))} to ${files.envFiles.at(-1)?.path ?? files.newEnvFile}`;

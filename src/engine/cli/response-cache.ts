@@ -1,0 +1,39 @@
+import type { EngineFilters } from '../engine-request-sender.ts';
+import type { EngineRequest, EngineResponse } from '../http/request.ts';
+import type { ListedContainer } from '../objects/container.ts';
+
+/** Remembers the responses to reading requests until a request changes something. */
+export class ResponseCache {
+  readonly #responses = new Map<string, Promise<EngineResponse>>();
+
+  /** Returns the known response, or sends the request. An error is not remembered. */
+  exchange({ method, path }: EngineRequest, send: () => Promise<EngineResponse>): Promise<EngineResponse> {
+    if (method !== 'GET') {
+      this.#responses.clear();
+      return send();
+    }
+    const known = this.#responses.get(path);
+    if (known) return known;
+    const response = send();
+    this.#responses.set(path, response);
+    const forget = () => this.#responses.delete(path);
+    response.then(({ status }) => status >= 500 && forget(), forget);
+    return response;
+  }
+}
+
+/** Returns the containers that match the filters, as the engine would; null if only the engine knows a filter. */
+export function filterContainers(
+  containers: readonly ListedContainer[],
+  { label = [], status, ...others }: EngineFilters,
+): ListedContainer[] | null {
+  if (Object.keys(others).length > 0) return null;
+  const hasLabel = (labels: Readonly<Record<string, string>>, text: string) => {
+    const [key = '', ...value] = text.split('=');
+    return key in labels && (value.length === 0 || labels[key] === value.join('='));
+  };
+  return containers.filter(
+    ({ labels, status: current }) =>
+      (status?.includes(current) ?? true) && label.every((each) => hasLabel(labels, each)),
+  );
+}
