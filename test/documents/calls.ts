@@ -92,7 +92,9 @@ const callsOfMethods = (() => {
   const parts = texts.flatMap((text) => [
     ...text.matchAll(/^ {2}(?:(?:async|protected|override|get) )*\*?(#?[a-z]\w*)\(.*?(?=^ {2}\}\n)/gms),
   ]);
-  const methods = new Map(parts.map(([text, name = '']) => [name, text]));
+  // A method of a subclass may call the method that it overrides.
+  const methods = new Map<string, string>();
+  for (const [text, name = ''] of parts) methods.set(name, (methods.get(name) ?? '') + text);
   const find = (name: string, seen = new Set<string>()): EngineCallName[] => {
     const text = methods.get(name);
     if (text === undefined || seen.has(name)) return [];
