@@ -82,15 +82,25 @@ export interface ProjectContainers {
 export const isStoppedForReplacement = (container: Container, leftovers: readonly Container[]): boolean =>
   !isUp(container) && leftovers.some((leftover) => isReplacementFor(leftover, container));
 
-/** Returns a filter for a project's containers or their events, for the engine's API. */
-export const projectFilterOf = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
+/** Returns a filter for the containers of a project or a service, or for their events, for the engine's API. */
+export const projectFilterOf = (project: string, service?: string) => ({
+  label: [
+    `${composeLabels.project}=${project}`,
+    ...(service === undefined ? [] : [`${composeLabels.service}=${service}`]),
+  ],
+});
 
 /** Previous result of `listProjectContainers`, from which unchanged containers are reused. */
 interface PreviousListing {
   containers: readonly Container[];
   /** Services whose containers are inspected again even if they seem unchanged. */
   services: ReadonlySet<string>;
+  /** Whether to list only the containers of `services`, and to return the other containers as they were. */
+  isPartial?: boolean;
 }
+
+/** Maximum number of services that are listed separately. For each container in a list, the engine looks up its image. */
+const maxPartialServices = 8;
 
 /**
  * Lists a project's containers. Reuses results, because a project may have a hundred containers that the run does not
@@ -103,14 +113,19 @@ export async function listProjectContainers(
   project: string,
   previous: PreviousListing = { containers: [], services: new Set() },
 ): Promise<ProjectContainers> {
-  const listed = await engine.listContainers(projectFilterOf(project));
+  const { services } = previous;
+  const isPartial = previous.isPartial === true && services.size <= maxPartialServices;
+  const filters = isPartial
+    ? [...services].map((service) => projectFilterOf(project, service))
+    : [projectFilterOf(project)];
+  const listed = (await Promise.all(filters.map((each) => engine.listContainers(each)))).flat();
   const own = listed.filter(
     (container) => container.labels[composeLabels.oneOff] !== 'True' && !isHookContainer(container),
   );
-  const others = previous.containers.filter((each) => !previous.services.has(serviceOf(each)));
-  const same = others.filter(({ id, name, status }) =>
-    own.some((each) => each.id === id && each.name === name && each.status === status),
-  );
+  const others = previous.containers.filter((each) => !services.has(serviceOf(each)));
+  const isSame = ({ id, name, status }: Container) =>
+    own.some((each) => each.id === id && each.name === name && each.status === status);
+  const same = others.filter((each) => isPartial || isSame(each));
   const requested = own.flatMap(({ id }) => (same.some((each) => each.id === id) ? [] : [id]));
   return separateLeftoverContainers([...same, ...(await engine.inspectContainers(requested))]);
 }

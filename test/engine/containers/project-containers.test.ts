@@ -40,8 +40,11 @@ it('listProjectContainers inspects only updated and changed containers again', a
   });
   const list = [raw('app-1', 'app'), raw('db-1', 'db'), raw('proxy-1', 'proxy'), raw('new-1', 'new')];
   const engine = await engineThat((from, to) => {
-    const id = /^\/containers\/([^/]+)\/json$/.exec((from.url ?? '').replace(/\?.*/, ''))?.[1];
+    const { pathname, searchParams } = new URL(from.url ?? '', 'http://engine');
+    const id = /^\/containers\/([^/]+)\/json$/.exec(pathname)?.[1];
     if (id !== undefined) inspected.push(id);
+    const wanted = /service=(\w+)/.exec(searchParams.get('filters') ?? '')?.[1];
+    const matching = list.filter(({ Labels }) => wanted === undefined || Labels[service] === wanted);
     const [one] = list.filter(({ Id }) => Id === id);
     const whole = one && {
       Id: id,
@@ -49,7 +52,7 @@ it('listProjectContainers inspects only updated and changed containers again', a
       Config: { Labels: one.Labels },
       State: { Status: 'running' },
     };
-    to.end(JSON.stringify(whole ?? list));
+    to.end(JSON.stringify(whole ?? matching));
   });
   const labels = (of: string) => raw('', of).Labels;
   const containers = [
@@ -62,6 +65,16 @@ it('listProjectContainers inspects only updated and changed containers again', a
   expect(inspected.sort()).toEqual(['app-1', 'new-1', 'proxy-1']);
   expect(found.containers.map(({ id }) => id).sort()).toEqual(['app-1', 'db-1', 'new-1', 'proxy-1']);
   expect(found.containers.find(({ id }) => id === 'db-1')).toBe(containers[1]);
+  inspected.length = 0;
+  const services = new Set(['app', 'new']);
+  const partial = await listProjectContainers(engine, 'svc', { containers, services, isPartial: true });
+  expect(inspected.sort()).toEqual(['app-1', 'new-1']);
+  expect(partial.containers.map(({ id }) => id).sort()).toEqual([
+    ...['app-1', 'db-1', 'gone-1', 'new-1', 'proxy-1'],
+  ]);
+  const many = new Set(['app', ...'abcdefgh']);
+  const whole = await listProjectContainers(engine, 'svc', { containers, services: many, isPartial: true });
+  expect(whole).toEqual(found);
 });
 
 it('separateLeftovers treats a temporary container as a leftover if another container has its number', () => {

@@ -121,12 +121,20 @@ export class ComposeStepContext {
     return found;
   }
 
-  /** Unchanged containers in `previous` are inspected again only if this run updates or saves their service. */
+  /**
+   * Unchanged containers in `previous` are inspected again only if this run updates or saves their service. An update
+   * does not even list the others until it has verified the new version.
+   */
   #list(previous: readonly Container[]): Promise<ProjectContainers> {
-    const { changeover: rollout, point, project } = this.journal.data;
+    const { changeover: rollout, point, project, state } = this.journal.data;
     const moved = rollout?.moved.map(({ name }) => name) ?? [];
     const services = new Set([...moved, ...(point?.services ?? [])]);
-    return listProjectContainers(this.lasting.engine, project.name, { containers: previous, services });
+    const isPartial = previous.length > 0 && rollbackOf(state) === null;
+    return listProjectContainers(this.lasting.engine, project.name, {
+      containers: previous,
+      services,
+      isPartial,
+    });
   }
 
   /**

@@ -134,7 +134,8 @@ const executors: Executors = {
     record?.startHashing(await createDataContext(lasting));
     // Finds unused old images now, because the engine has little to do while the new version starts.
     work.freed = deferRejection(findUnusedOldImages(lasting.engine, work.changeover()));
-    await verifyReplacement(work.replacement(), now);
+    const verified = await verifyReplacement(work.replacement(), now);
+    if (verified !== null) await work.recordContainers(verified, null);
   },
 
   'restore-data': (_, { lasting, startsWhileRestoring }) =>

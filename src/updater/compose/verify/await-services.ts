@@ -35,7 +35,8 @@ const tries = 5;
 
 /**
  * Waits until all containers of the updated services exist, are healthy and have their final names, and no other
- * command is replacing them. Returns the health reports, and the containers from the last inspection.
+ * command is replacing them. Returns the health reports, and the containers from the last inspection, which need not
+ * include the current containers of other services.
  * @param app - service that must run longer than other services to count as healthy
  * @param first - containers of the project if they were just listed, otherwise null
  * @throws RetryableError; UpdateError broken
@@ -62,7 +63,11 @@ export async function awaitUpdatedServices(
   const rulesOfOthers = concurrentComposeRulesOf(rollout);
   const watch = new ConcurrentComposeWatch(rulesOfOthers, performance.now());
   const list = (containers: readonly Container[]) =>
-    listProjectContainers(engine, compose.project.name, { containers, services: rulesOfOthers.services });
+    listProjectContainers(engine, compose.project.name, {
+      containers,
+      services: rulesOfOthers.services,
+      isPartial: containers.length > 0,
+    });
   let found = seen ?? (await list([]));
   let isNew = true;
   const look = async () => {

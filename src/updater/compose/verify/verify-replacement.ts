@@ -1,10 +1,14 @@
 import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
 import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
-import type { ProjectContainers } from '../../../engine/containers/project-containers.ts';
+import {
+  listProjectContainers,
+  type ProjectContainers,
+} from '../../../engine/containers/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { retryUntilDone } from '../../run/run-steps.ts';
 import type { Rollout } from '../../run/state/rollout.ts';
+import type { ProjectObservation } from '../concurrent-changes/require-same-containers.ts';
 import { awaitHealthyContainers } from '../health/await-healthy.ts';
 import type { JournaledContext, ReplacementContext } from '../replace/replacement.ts';
 import { awaitUpdatedServices, listWatchedServices } from './await-services.ts';
@@ -13,21 +17,29 @@ import { startInterruptedContainers } from './start-interrupted.ts';
 
 /**
  * Runs the `verify` phase, which checks that the containers are healthy and run the pulled images. Warns if another
- * process has changed the project's containers.
- * @param seen - containers of the project if they were just listed, otherwise null
+ * process has changed the project's containers. Returns the project's containers; null if they may have changed since,
+ * because a command was run.
+ * @param seen - containers of the updated services if they were just listed, otherwise null
  * @throws UpdateError broken; RetryableError
  */
 export async function verifyReplacement(
   work: ReplacementContext,
   seen: ProjectContainers | null,
-): Promise<void> {
-  const { log, options, journal, changeover: rollout } = work;
+): Promise<ProjectObservation | null> {
+  const { engine, log, options, journal, compose, changeover: rollout } = work;
   const verifyBy = performance.now() + options.limits.waitTimeoutMs;
   log.enterPhase('verify');
   await journal.tryWrite({ state: { at: 'verifying' } });
-  let { reports, found } = await awaitUpdatedServices(work, options.app, seen);
-  if (await startInterruptedContainers(work, found))
-    ({ reports, found } = await awaitUpdatedServices(work, options.app));
+  const listAll = (containers: readonly Container[]) =>
+    listProjectContainers(engine, compose.project.name, { containers, services: new Set() });
+  const first = await awaitUpdatedServices(work, options.app, seen);
+  let requestedAt = performance.now();
+  let [reports, found] = [first.reports, await listAll(first.found.containers)];
+  if (await startInterruptedContainers(work, found)) {
+    ({ reports } = await awaitUpdatedServices(work, options.app));
+    requestedAt = performance.now();
+    found = await listAll([]);
+  }
   const { containers } = found;
   const others = findChangedContainers(rollout, containers);
   if (others.length > 0) {
@@ -49,7 +61,9 @@ export async function verifyReplacement(
   for (const warning of rollout.words.warnings) log.warn(warning);
   const addresses = formatChangedAddressWarning(rollout, containers);
   if (addresses) log.info(addresses);
-  if (rollout.ready) await runReadyCommand(work, rollout.ready, verifyBy);
+  if (!rollout.ready) return { found, requestedAt };
+  await runReadyCommand(work, rollout.ready, verifyBy);
+  return null;
 }
 
 /**
