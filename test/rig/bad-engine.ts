@@ -6,6 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
 import { type Duplex, Transform } from 'node:stream';
 import { engineSocket } from './engine-api.ts';
 
@@ -28,6 +29,8 @@ export interface BadEngine {
   holdInput(which: (asked: string) => Promise<void> | null): void;
   /** The next matching request is executed, and its response is lost. */
   loseAnswer(pattern: RegExp): void;
+  /** Event streams deliver each event in the lines that the function returns; null delivers events unchanged again. */
+  changeEvents(change: ((line: string) => Promise<readonly string[]>) | null): void;
   /** Closes every connection and accepts none, until `up`. */
   down(): void;
   up(): void;
@@ -42,6 +45,7 @@ export async function startBadEngine(socket: string): Promise<BadEngine> {
   let failing: (asked: string) => boolean | Promise<boolean> = () => false;
   const lost = new Set<RegExp>();
   let inputs: (asked: string) => Promise<void> | null = () => null;
+  let changed: ((line: string) => Promise<readonly string[]>) | null = null;
   let away = false;
 
   const notes = (asked: IncomingMessage): boolean => {
@@ -57,7 +61,8 @@ export async function startBadEngine(socket: string): Promise<BadEngine> {
       answer.writeHead(500, { 'Content-Type': 'application/json' }).end('{"message":"something went wrong"}');
       return;
     }
-    serve(asked, answer, lost).catch(() => answer.destroy());
+    const change = /^GET \/(?:v[\d.]+\/)?events\b/.test(line) ? changed : null;
+    serve(asked, answer, { lost, change }).catch(() => answer.destroy());
   });
   server.on('upgrade', (asked: IncomingMessage, near: Duplex, head: Buffer) => {
     if (!notes(asked)) joinStreams(asked, near, head, () => inputs(lineOf(asked)));
@@ -93,6 +98,9 @@ export async function startBadEngine(socket: string): Promise<BadEngine> {
     loseAnswer: (pattern) => {
       lost.add(pattern);
     },
+    changeEvents: (change) => {
+      changed = change;
+    },
     down: () => {
       away = true;
       cut();
@@ -113,7 +121,16 @@ function lineOf({ method, url = '', headers }: IncomingMessage): string {
   return `${method} ${headers['user-agent'] === undefined ? url.replace(/^\/v[\d.]+(?=\/)/, '') : url}`;
 }
 
-async function serve(asked: IncomingMessage, answer: ServerResponse, lost: Set<RegExp>): Promise<void> {
+interface PlannedFaults {
+  lost: Set<RegExp>;
+  change: ((line: string) => Promise<readonly string[]>) | null;
+}
+
+async function serve(
+  asked: IncomingMessage,
+  answer: ServerResponse,
+  { lost, change }: PlannedFaults,
+): Promise<void> {
   // Sent together with the headers: the engine may respond and close the connection before the end of a chunked body.
   const body = Buffer.concat(await asked.toArray());
   const { method, url } = asked;
@@ -131,12 +148,23 @@ async function serve(asked: IncomingMessage, answer: ServerResponse, lost: Set<R
     answer.writeHead(got.statusCode ?? 502, got.headers);
     // An event stream has no body at first: its headers are the response.
     answer.flushHeaders();
-    got.pipe(answer);
     got.on('error', () => answer.destroy());
+    if (change === null) got.pipe(answer);
+    else changeLines(got, answer, change).catch(() => answer.destroy());
   });
   passed.on('error', () => answer.destroy());
   answer.on('close', () => passed.destroy());
   passed.end(body);
+}
+
+async function changeLines(
+  from: IncomingMessage,
+  to: ServerResponse,
+  change: (line: string) => Promise<readonly string[]>,
+): Promise<void> {
+  for await (const line of createInterface({ input: from }))
+    for (const each of await change(line)) to.write(`${each}\n`);
+  to.end();
 }
 
 /**
