@@ -166,7 +166,6 @@ export const foundInstance = (changes: Partial<FoundInstance> = {}): FoundInstan
   platform: 'linux/amd64',
   composed: [],
   specifiedContainer: null,
-  cachedEngine: new Engine({ host: 'unix:///nonexistent', tls: [], configDirectory: '/' }, { home: '/' }),
   ...changes,
 });
 

@@ -147,8 +147,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Returns a view that sends each reading request only once, so that decisions that belong together are based on the
-   * same state of the engine. After a request that changes something, all requests are sent again.
+   * Returns a view that sends each GET request only once, so that decisions that belong together are based on the same
+   * state of the engine. Any other request of this view ends that. Streams and docker commands are not remembered.
    */
   cached(): Engine {
     const view = new Engine(this.address, this.#options, this.#shared);

@@ -2,21 +2,24 @@ import type { EngineFilters } from '../engine-request-sender.ts';
 import type { EngineRequest, EngineResponse } from '../http/request.ts';
 import type { ListedContainer } from '../objects/container.ts';
 
-/** Remembers the responses to reading requests until a request changes something. */
+/** Remembers the responses to GET requests until another request is sent. */
 export class ResponseCache {
   readonly #responses = new Map<string, Promise<EngineResponse>>();
 
-  /** Returns the known response, or sends the request. An error is not remembered. */
+  /** Returns the known response, or sends the request. A failure, or a status of 500 or more, is not remembered. */
   exchange({ method, path }: EngineRequest, send: () => Promise<EngineResponse>): Promise<EngineResponse> {
     if (method !== 'GET') {
       this.#responses.clear();
-      return send();
+      // Also forget what was read while this request changed something.
+      return send().finally(() => this.#responses.clear());
     }
     const known = this.#responses.get(path);
     if (known) return known;
     const response = send();
     this.#responses.set(path, response);
-    const forget = () => this.#responses.delete(path);
+    const forget = () => {
+      if (this.#responses.get(path) === response) this.#responses.delete(path);
+    };
     response.then(({ status }) => status >= 500 && forget(), forget);
     return response;
   }

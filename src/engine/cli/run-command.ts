@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createLineSplitter } from '../http/lines.ts';
@@ -58,6 +59,8 @@ export async function runCommand(
     });
   } catch (error) {
     // For example, the arguments are too long. Node.js reports other errors, such as a missing program, by an event.
+    options.input?.destroy();
+    options.output?.end();
     return {
       exitCode: null,
       stdout: '',
@@ -122,9 +125,17 @@ export async function runCommand(
   const isWhole = size <= longestOutput;
   const exitCode = isWhole ? result.exitCode : null;
   const stdout = isWhole ? Buffer.concat(printed).toString() : '';
-  const why = isWhole ? result.error?.message : `${file} printed more than ${longestOutput} bytes`;
+  const why = isWhole
+    ? describeStartError(result.error, options.cwd)
+    : `${file} printed more than ${longestOutput} bytes`;
   const stderr = tail.join('\n') || (exitCode === null ? (why ?? '') : '');
   return { exitCode, stdout, stderr, ...ended };
+}
+
+/** Node.js also reports a missing working directory as a missing program. */
+function describeStartError(error: Error | undefined, cwd: string | undefined): string | undefined {
+  const isMissing = cwd !== undefined && Object(error).code === 'ENOENT' && !existsSync(cwd);
+  return isMissing ? `the directory ${cwd} does not exist` : error?.message;
 }
 
 /** Resolves when the process has exited and its output has been read, or when it could not be started. */

@@ -95,8 +95,8 @@ interface PreviousListing {
   containers: readonly Container[];
   /** Services whose containers are inspected again even if they seem unchanged. */
   services: ReadonlySet<string>;
-  /** Whether to list only the containers of `services`, and to return the other containers as they were. */
-  isPartial?: boolean;
+  /** Whether to list only the containers of `services`, and to return all other containers as they were. */
+  listsOnlyServices?: boolean;
 }
 
 /** Maximum number of services that are listed separately. For each container in a list, the engine looks up its image. */
@@ -106,7 +106,7 @@ const maxPartialServices = 8;
  * Lists a project's containers. Reuses results, because a project may have a hundred containers that the run does not
  * touch.
  * @param previous - previous result: containers with unchanged id, name and status are reused, except those of
- * `services`
+ * `services`. With `listsOnlyServices`, containers of other services are reused without a check, if `services` are few.
  */
 export async function listProjectContainers(
   engine: Engine,
@@ -114,7 +114,8 @@ export async function listProjectContainers(
   previous: PreviousListing = { containers: [], services: new Set() },
 ): Promise<ProjectContainers> {
   const { services } = previous;
-  const isPartial = previous.isPartial === true && services.size <= maxPartialServices;
+  const isPartial =
+    previous.listsOnlyServices === true && services.size > 0 && services.size <= maxPartialServices;
   const filters = isPartial
     ? [...services].map((service) => projectFilterOf(project, service))
     : [projectFilterOf(project)];
@@ -128,6 +129,20 @@ export async function listProjectContainers(
   const same = others.filter((each) => isPartial || isSame(each));
   const requested = own.flatMap(({ id }) => (same.some((each) => each.id === id) ? [] : [id]));
   return separateLeftoverContainers([...same, ...(await engine.inspectContainers(requested))]);
+}
+
+/** A project's containers, and the cached view of the engine with which they were read. */
+export interface CachedProjectContainers extends ProjectContainers {
+  cachedEngine: Engine;
+}
+
+/** Lists a project's containers with a new cached view of the engine. */
+export async function listProjectContainersWithCache(
+  engine: Engine,
+  project: string,
+): Promise<CachedProjectContainers> {
+  const cachedEngine = engine.cached();
+  return { ...(await listProjectContainers(cachedEngine, project)), cachedEngine };
 }
 
 export function separateLeftoverContainers(all: readonly Container[]): ProjectContainers {

@@ -34,7 +34,7 @@ interface ServerBundle {
   serve(env: NodeJS.ProcessEnv): Promise<number>;
 }
 
-/** Loads code on demand that an update of a compose project does not use. A shorter program starts faster. */
+// These functions load code that an update of a compose project does not use. A shorter program starts faster.
 const loadSwarm = () => import('../swarm/index.ts');
 const loadBump = () => import('./bump.ts');
 const loadReport = () => import('./write-report.ts');

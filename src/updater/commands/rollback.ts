@@ -1,7 +1,7 @@
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { diskFileSystem } from '../../core/files/file-system.ts';
 import { readFileHash, readFileStates } from '../../core/files/transaction/file-record.ts';
-import { listProjectContainers } from '../../engine/containers/project-containers.ts';
+import { listProjectContainersWithCache } from '../../engine/containers/project-containers.ts';
 import { awaitIdleProject } from '../compose/concurrent-changes/await-concurrent-compose.ts';
 import {
   type FoundInstance,
@@ -119,11 +119,8 @@ async function planRollback(
   const { own, paths, location: at } = instance;
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
   const { containers, cachedEngine } = soFar.lock
-    ? await awaitIdleProject(context, at.name, { previous: null, cachedEngine: engine.cached() })
-    : {
-        ...(await listProjectContainers(instance.cachedEngine, at.name)),
-        cachedEngine: instance.cachedEngine,
-      };
+    ? await awaitIdleProject(context, at.name, null)
+    : await listProjectContainersWithCache(engine, at.name);
   requireNoUnrelatedContainers(containers, instance, options, null);
   const installation = await inspectInstallation(context, instance, {
     containers,

@@ -3,7 +3,7 @@ import { parseImageReference } from '../../core/compose/pins/image-reference.ts'
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { settingsFileName, stateDirectoryName } from '../../core/names/state-directory-name.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { listProjectContainers } from '../../engine/containers/project-containers.ts';
+import { listProjectContainersWithCache } from '../../engine/containers/project-containers.ts';
 import { isUp } from '../../engine/objects/container.ts';
 import { inspectAndPlan } from '../compose/begin-update.ts';
 import { requireNoDataLoss } from '../compose/checks/check-volumes.ts';
@@ -146,9 +146,8 @@ export async function planUpdateWithoutLock(
     ...context,
     options: { ...context.options, data: { ...context.options.data, restorePoint: false } },
   };
-  const { cachedEngine } = instance;
-  const found = await listProjectContainers(cachedEngine, name);
-  const before = { ...found, cachedEngine, earlier: pending };
+  const found = await listProjectContainersWithCache(engine, name);
+  const before = { ...found, earlier: pending };
   const planned = await inspectAndPlan(holder ? withoutData : context, instance, soFar, before);
   await planned.hostCheck;
   return planned;

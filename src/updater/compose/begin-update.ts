@@ -1,6 +1,5 @@
 import type { ComposeModel } from '../../engine/cli/compose.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
-import type { ProjectContainers } from '../../engine/containers/project-containers.ts';
+import type { CachedProjectContainers } from '../../engine/containers/project-containers.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import { listDatabaseHosts } from '../data/selection/find-external-databases.ts';
 import { hasTagChange } from '../plan/release-plan.ts';
@@ -48,12 +47,7 @@ export async function beginUpdate(
   soFar: ProjectRunState,
   previous: JournalData | null,
 ): Promise<ComposeRun> {
-  // Responses from before the lock was taken are outdated if the recovery of a previous run may have changed something.
-  const isUnchanged = soFar.previousRun === null && !lock.takenOver;
-  const found = await awaitIdleProject(context, instance.location.name, {
-    previous,
-    cachedEngine: isUnchanged ? instance.cachedEngine : context.engine.cached(),
-  });
+  const found = await awaitIdleProject(context, instance.location.name, previous);
   const backgroundPull = new BackgroundPull(context);
   try {
     const before = { ...found, earlier: previous, backgroundPull };
@@ -86,9 +80,7 @@ export async function beginUpdate(
 }
 
 /** Input of planning: the project's containers, the previous run's journal, and the background pull. */
-interface PlanningInput extends ProjectContainers {
-  /** View of the engine that has read the containers. */
-  cachedEngine: Engine;
+interface PlanningInput extends CachedProjectContainers {
   earlier: JournalData | null;
   backgroundPull?: BackgroundPull;
 }
@@ -112,31 +104,36 @@ export async function inspectAndPlan(
   const recalls = await readRecalls(context);
   let fits = Promise.resolve();
   let checked = Promise.resolve();
-  let early: Promise<ComposeModel | null> | null = null;
-  const installation = await inspectInstallation(context, instance, {
-    containers,
-    cachedEngine,
-    wasInterrupted: createInterruptionPredicate(previous, leftovers),
-    onRead: (read, dryRun) => {
-      const planned = tryPlanUpdate(read, context.options);
-      const updates = planned?.updates ?? [];
-      early = planned && deferRejection(requestPlannedModel(planned));
-      fits = deferRejection(
-        requireSpaceToPull({ ...context, engine: cachedEngine }, read, updates, expected),
-      );
-      backgroundPull?.begin(read, updates, fits);
-      const running = { project: read, cachedEngine, dryRun };
-      checked = deferRejection(requireRestartableContainers(context, instance, running));
-    },
-  });
-  soFar.installation = installation;
-  context.log.addMaskRules(() => ({ hosts: listDatabaseHosts(installation.containers) }));
-  logInstallation(installation, context.log);
-  context.log.enterPhase('plan');
-  const known = { installation, cachedEngine, expected, recalls };
-  const plan = await createPlanBeforePull(context, instance, known);
-  await fits;
-  return { plan, plannedModel: early ?? requestPlannedModel(plan), hostCheck: checked };
+  let plannedModel: Promise<ComposeModel | null> = Promise.resolve(null);
+  try {
+    const installation = await inspectInstallation(context, instance, {
+      containers,
+      cachedEngine,
+      wasInterrupted: createInterruptionPredicate(previous, leftovers),
+      onRead: (read, dryRun) => {
+        const planned = tryPlanUpdate(read, context.options);
+        const updates = planned?.updates ?? [];
+        if (planned !== null) plannedModel = deferRejection(requestPlannedModel(planned));
+        fits = deferRejection(
+          requireSpaceToPull({ ...context, engine: cachedEngine }, read, updates, expected),
+        );
+        backgroundPull?.begin(read, updates, fits);
+        checked = deferRejection(requireRestartableContainers(context, instance, read, dryRun));
+      },
+    });
+    soFar.installation = installation;
+    context.log.addMaskRules(() => ({ hosts: listDatabaseHosts(installation.containers) }));
+    logInstallation(installation, context.log);
+    context.log.enterPhase('plan');
+    const known = { installation, cachedEngine, expected, recalls };
+    const plan = await createPlanBeforePull(context, instance, known);
+    await fits;
+    return { plan, plannedModel, hostCheck: checked };
+  } catch (error) {
+    // Otherwise, a helper container of the host check could be created after this run has removed its helper containers.
+    await checked.catch(() => {});
+    throw error;
+  }
 }
 
 async function beginJournal(

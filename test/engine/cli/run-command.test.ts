@@ -32,11 +32,20 @@ describe('runCommand', () => {
     const result = await runCommand('no-such-command-anywhere', [], options);
     expect(result.exitCode).toBeNull();
     expect(result.stderr).toContain('ENOENT');
+    expect(await sh('true', { cwd: '/no/such/directory' })).toMatchObject({
+      exitCode: null,
+      stderr: 'the directory /no/such/directory does not exist',
+    });
   });
 
   it('reports arguments that are too long or contain a zero byte', async () => {
     expect((await sh('x'.repeat(4_000_000))).stderr).toContain('E2BIG');
-    expect(await sh('\0')).toMatchObject({ exitCode: null, stderr: expect.stringContaining('null bytes') });
+    const output = createLineStream(() => {});
+    expect(await sh('\0', { output })).toMatchObject({
+      exitCode: null,
+      stderr: expect.stringContaining('null bytes'),
+    });
+    await expect.poll(() => output.writableFinished).toBe(true);
   });
 
   it('ends the output of a command that could not be started', async () => {

@@ -67,13 +67,21 @@ it('listProjectContainers inspects only updated and changed containers again', a
   expect(found.containers.find(({ id }) => id === 'db-1')).toBe(containers[1]);
   inspected.length = 0;
   const services = new Set(['app', 'new']);
-  const partial = await listProjectContainers(engine, 'svc', { containers, services, isPartial: true });
+  const partial = await listProjectContainers(engine, 'svc', {
+    containers,
+    services,
+    listsOnlyServices: true,
+  });
   expect(inspected.sort()).toEqual(['app-1', 'new-1']);
   expect(partial.containers.map(({ id }) => id).sort()).toEqual([
     ...['app-1', 'db-1', 'gone-1', 'new-1', 'proxy-1'],
   ]);
   const many = new Set(['app', ...'abcdefgh']);
-  const whole = await listProjectContainers(engine, 'svc', { containers, services: many, isPartial: true });
+  const whole = await listProjectContainers(engine, 'svc', {
+    containers,
+    services: many,
+    listsOnlyServices: true,
+  });
   expect(whole).toEqual(found);
 });
 

@@ -37,14 +37,6 @@ interface ServiceHostConfig {
   host: Json;
 }
 
-interface HostCheckInput {
-  project: InspectedProject;
-  /** View of the engine that has read the containers. */
-  cachedEngine: Engine;
-  /** Dry run of `up`, which may still be in progress. */
-  dryRun: Promise<Pick<DryRunResult, 'requests'>>;
-}
-
 /** Helper container command without output, so that nothing is sent to the user's log server. */
 const silentCommand = { Entrypoint: [helperProgramCommand[0], '-e', ''], Cmd: [] };
 const confinedHostConfig = {
@@ -63,12 +55,14 @@ const unseen = { isFile: false, root: null, device: null, excluded: [] };
 /**
  * Checks that each container to be stopped could be started again. Tests its current settings, for a rollback, and the
  * settings in the files.
+ * @param dryRun - dry run of `up`, which may still be in progress
  * @throws UpdateError host-changed
  */
 export async function requireRestartableContainers(
   { engine, options, log }: RunContext,
   { own }: FoundInstance,
-  { project: inspected, cachedEngine, dryRun }: HostCheckInput,
+  inspected: InspectedProject,
+  dryRun: Promise<Pick<DryRunResult, 'requests'>>,
 ): Promise<void> {
   if (engine.isPodman) return;
   const { project, containers } = inspected;
@@ -82,14 +76,17 @@ export async function requireRestartableContainers(
       (each) => isServiceContainer(each, project.name) && services.includes(serviceOf(each)) && isUp(each),
     )
     .map(({ id }) => id);
-  const running = await cachedEngine.inspectRaw(ids);
-  const info = await cachedEngine.getInfo();
+  // Inspect the containers again, because the check needs their current process ids.
+  const [running, info] = await Promise.all([engine.inspectRaw(ids), engine.getInfo()]);
   const dataContext = { engine, log, project: project.name, helperImageId: own.imageId };
-  const mounts = await listHostMounts(cachedEngine, running, info);
+  const mounts = await listHostMounts(engine, running, info);
   // Mounts need a separate helper container, because some runtimes forbid the host's PID namespace.
   const names = servicesOf(running.map((raw) => ({ service: serviceOf(toContainer(raw)) })));
   const ofMounts = mounts.length === 0 ? [] : deferRejection(checkHostMounts(dataContext, names, mounts));
-  const { requests: sent } = await dryRun;
+  const { requests: sent } = await dryRun.catch(async (error) => {
+    await Promise.allSettled([ofMounts]);
+    throw error;
+  });
   const definitions = running.flatMap((raw): ServiceHostConfig[] => {
     const service = serviceOf(toContainer(raw));
     const host = toObject(raw.HostConfig);
@@ -106,7 +103,7 @@ export async function requireRestartableContainers(
   );
   const groups = Map.groupBy(needs, ({ need }) => need);
   const tried = await Promise.all([
-    findStoppedProviders(cachedEngine, definitions),
+    findStoppedProviders(engine, definitions),
     ofMounts,
     ...[...groups].map(([need, group]) =>
       checkHostRequirement(dataContext, servicesOf(group), JSON.parse(need)),

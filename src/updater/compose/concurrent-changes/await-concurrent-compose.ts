@@ -1,9 +1,10 @@
 import { waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import type { Engine } from '../../../engine/cli/engine.ts';
 import {
+  type CachedProjectContainers,
   hasTemporaryName,
   listProjectContainers,
+  listProjectContainersWithCache,
   type ProjectContainers,
 } from '../../../engine/containers/project-containers.ts';
 import type { Container } from '../../../engine/objects/container.ts';
@@ -27,24 +28,23 @@ export interface IdleProject extends ProjectContainers {
 
 /**
  * Waits until no concurrent compose command is replacing the services to update. Returns the containers, and the view of
- * the engine that the plan is based on.
- * @param cachedEngine - a view whose responses are current, for the first look at the containers
+ * the engine that has read them.
  * @throws UpdateError compose-busy
  */
 export async function awaitIdleProject(
   context: RunContext,
   project: string,
-  { previous, cachedEngine }: { previous: JournalData | null; cachedEngine: Engine },
-): Promise<IdleProject & { cachedEngine: Engine }> {
-  const first = await listProjectContainers(cachedEngine, project);
+  previous: JournalData | null,
+): Promise<IdleProject & CachedProjectContainers> {
+  const first = await listProjectContainersWithCache(context.engine, project);
   const rules = {
     services: new Set([context.options.app, ...context.options.workers]),
     ignores: createUnstartedContainerFilter(previous),
   };
   const idle = await awaitConcurrentCompose(context, project, rules, first);
   // The cached responses are outdated if another command had to finish first.
-  const isCurrent = idle.containers === first.containers;
-  return { ...idle, cachedEngine: isCurrent ? cachedEngine : context.engine.cached() };
+  const hasWaited = idle.containers !== first.containers;
+  return { ...idle, cachedEngine: hasWaited ? context.engine.cached() : first.cachedEngine };
 }
 
 /**

@@ -113,7 +113,10 @@ export class ComposeStepContext {
       : this.lasting;
   }
 
-  /** Returns the project's containers, from a list that is at most 500 ms old. */
+  /**
+   * Returns the project's containers, from a list that is at most 500 ms old. During an update, containers of services
+   * that it does not replace may be older.
+   */
   async containers(): Promise<ProjectContainers> {
     if (this.#seen !== null && performance.now() - this.#seen.requestedAt < freshMs) return this.#seen.found;
     const found = await this.#list(this.#seen?.found.containers ?? []);
@@ -123,17 +126,17 @@ export class ComposeStepContext {
 
   /**
    * Unchanged containers in `previous` are inspected again only if this run updates or saves their service. An update
-   * does not even list the others until it has verified the new version.
+   * does not list the other containers again until the new version is healthy.
    */
   #list(previous: readonly Container[]): Promise<ProjectContainers> {
     const { changeover: rollout, point, project, state } = this.journal.data;
     const moved = rollout?.moved.map(({ name }) => name) ?? [];
     const services = new Set([...moved, ...(point?.services ?? [])]);
-    const isPartial = previous.length > 0 && rollbackOf(state) === null;
+    const listsOnlyServices = previous.length > 0 && rollbackOf(state) === null;
     return listProjectContainers(this.lasting.engine, project.name, {
       containers: previous,
       services,
-      isPartial,
+      listsOnlyServices,
     });
   }
 

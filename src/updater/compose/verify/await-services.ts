@@ -38,7 +38,7 @@ const tries = 5;
  * command is replacing them. Returns the health reports, and the containers from the last inspection, which need not
  * include the current containers of other services.
  * @param app - service that must run longer than other services to count as healthy
- * @param first - containers of the project if they were just listed, otherwise null
+ * @param first - containers of the updated services if they were just listed, otherwise null
  * @throws RetryableError; UpdateError broken
  */
 export async function awaitUpdatedServices(
@@ -66,7 +66,7 @@ export async function awaitUpdatedServices(
     listProjectContainers(engine, compose.project.name, {
       containers,
       services: rulesOfOthers.services,
-      isPartial: containers.length > 0,
+      listsOnlyServices: containers.length > 0,
     });
   let found = seen ?? (await list([]));
   let isNew = true;

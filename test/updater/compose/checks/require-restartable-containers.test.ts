@@ -89,9 +89,7 @@ async function check(asked: Host) {
   const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc:v1.0.0' }) };
   const project = installed(texts, { services });
   const dryRun = Promise.resolve({ requests: project.requests });
-  await requireRestartableContainers(context, foundInstance(), {
-    ...{ project, dryRun, cachedEngine: context.engine.cached() },
-  });
+  await requireRestartableContainers(context, foundInstance(), project, dryRun);
   return created;
 }
 

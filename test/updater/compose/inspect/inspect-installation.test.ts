@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
-import { listProjectContainers } from '../../../../src/engine/containers/project-containers.ts';
+import { listProjectContainersWithCache } from '../../../../src/engine/containers/project-containers.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import { Notifier } from '../../../../src/notify/notifier.ts';
 import { inspectInstallation } from '../../../../src/updater/compose/inspect/inspect-installation.ts';
@@ -110,7 +110,6 @@ async function inspect({
     beganAt: 0,
   };
   const own = built('updater-1');
-  const cachedEngine = engine.cached();
   const place = { name: 'svc', directory, mountedAt: directory };
   const found = await inspectInstallation(
     context,
@@ -121,13 +120,8 @@ async function inspect({
       platform: 'linux/amd64',
       composed: [],
       specifiedContainer: null,
-      cachedEngine,
     },
-    {
-      wasInterrupted,
-      cachedEngine,
-      containers: (await listProjectContainers(cachedEngine, 'svc')).containers,
-    },
+    { wasInterrupted, ...(await listProjectContainersWithCache(engine, 'svc')) },
   );
   return { found, lines };
 }

@@ -42,8 +42,6 @@ export interface FoundInstance {
    * run has already replaced it.
    */
   specifiedContainer: ListedContainer | null;
-  /** View of the engine that has read all this. */
-  cachedEngine: Engine;
 }
 
 /**
@@ -84,7 +82,7 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   if (!paths.isWritable(location.mountedAt)) {
     throw new UpdateError('read-only', `the compose directory ${directory} is mounted read-only`);
   }
-  return { own, paths, location, platform, composed, specifiedContainer: told, cachedEngine };
+  return { own, paths, location, platform, composed, specifiedContainer: told };
 }
 
 /**
