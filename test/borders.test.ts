@@ -22,7 +22,7 @@ const ground: Record<string, readonly string[]> = {
   presentation: ['core/release', 'wire'],
   'engine/http': [],
   'engine/objects': ['core/mounts'],
-  'engine/registry': ['core/errors', 'engine/objects'],
+  'engine/registry': ['core/errors', 'core/files', 'engine/objects'],
   'engine/self': ['core/mounts', 'engine/objects'],
   'engine/comparison': ['engine/http', 'engine/objects'],
   engine: ['core/mounts', 'engine/http', 'engine/objects', 'engine/registry', 'engine/self'],

@@ -15,6 +15,9 @@ const announced = /^(Pulling fs layer|Waiting)/;
 const afterDownload =
   /^(Already exists|Download complete|Verifying Checksum|Extracting|Pull complete|Extract complete)/;
 
+/** Maximum number of layers. Further layers are ignored: the engine's images have at most 127 layers each. */
+const maxLayers = 2_000;
+
 /** Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. */
 export class PullProgressMeter {
   /** Bytes, keyed by layer id. `total` is null until the layer's size is known. */
@@ -49,7 +52,9 @@ export class PullProgressMeter {
     this.#readEnd(words[1] ?? '');
     if (typeof id !== 'string') return null;
     const { current, total } = toObject(progressDetail ?? bytes);
-    const layer = this.#layers.get(id) ?? { done: 0, total: null };
+    const known = this.#layers.get(id);
+    if (known === undefined && this.#layers.size >= maxLayers) return null;
+    const layer = known ?? { done: 0, total: null };
     const says = (form: RegExp) => words.some((word) => form.test(word));
     if (says(/^Downloading/)) {
       layer.total = Math.max(layer.total ?? 0, Number(total ?? 0));

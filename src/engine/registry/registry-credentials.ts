@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readLimitedFile } from '../../core/files/read-limited-file.ts';
 import { parseJsonOrNull, toObject } from '../objects/json.ts';
 
 /** Credentials for a registry, in the format of the header `X-Registry-Auth`. */
@@ -13,7 +13,7 @@ export async function readRegistryCredentials(
   repository: string,
   file: string | null,
 ): Promise<RegistryCredentials | null> {
-  const text = file === null ? '' : await readFile(file, 'utf8').catch(() => '');
+  const text = file === null ? '' : String(await readLimitedFile(file).catch(() => ''));
   return parseRegistryCredentials(text, repository);
 }
 

@@ -147,14 +147,17 @@ export class UpdateApiClient {
   /** Fetches the report, an archive that users attach to an issue. */
   async fetchReport(signal: AbortSignal): Promise<RequestResult<Uint8Array>> {
     const [deadline, accept] = [this.#deadlines.check, 'application/gzip'];
-    const opened = await this.#open({ path: '/report', accept, deadline, signal });
-    if (opened.kind !== 'ok') return opened;
+    // The deadline includes the body, which may arrive slowly.
+    const late = AbortSignal.timeout(deadline);
+    const either = AbortSignal.any([signal, late]);
+    const opened = await this.#open({ path: '/report', accept, deadline, signal: either });
+    if (opened.kind !== 'ok') return toTimeoutIfLate(opened, late);
     if (opened.value === null) return createNoResponseResult({ what: 'other', status: 204, type: '' });
     try {
       const value = await readResponseBytes(opened.value);
       return value ? { kind: 'ok', value } : createNoResponseResult({ what: 'large' });
     } catch (cause) {
-      return createNoResponseResult({ what: 'nothing', cause });
+      return toTimeoutIfLate(createNoResponseResult({ what: 'nothing', cause }), late);
     }
   }
 

@@ -105,3 +105,12 @@ it.each<[string, boolean, string[]]>([
   for (const status of words) meter.addEvent({ status });
   expect(meter.hasEnded).toBe(isOver);
 });
+
+it('ignores layers beyond any real number, so that an endless pull needs little memory', () => {
+  const meter = new PullProgressMeter();
+  for (let n = 0; n < 2_000; n++) meter.addEvent({ id: `layer ${n}`, status: 'Waiting' });
+  expect(meter.addEvent({ id: 'one more', status: 'Downloading', progressDetail: { total: 9 } })).toBeNull();
+  expect(
+    meter.addEvent({ id: 'layer 0', status: 'Downloading', progressDetail: { total: 9 } })?.totalBytes,
+  ).toBe(9);
+});

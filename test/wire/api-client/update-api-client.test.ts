@@ -45,6 +45,18 @@ describe('a response', () => {
     expect(await withAnswer(answer).fetchStatus()).toMatchObject(expected);
   });
 
+  it('whose body does not arrive in time is classified as late, even for a report', async () => {
+    const slow: typeof fetch = async (_, init) => {
+      const { signal } = init ?? {};
+      const start = (controller: ReadableStreamDefaultController) =>
+        signal?.addEventListener('abort', () => controller.error(signal.reason));
+      return new Response(new ReadableStream({ start }), { headers: { 'Content-Type': 'application/gzip' } });
+    };
+    const reader = new UpdateApiClient({ address, fetch: slow, deadlines: { check: 100 } });
+    const found = await reader.fetchReport(new AbortController().signal);
+    expect(found).toMatchObject({ kind: 'none', why: { what: 'late' } });
+  });
+
   it('that does not arrive in time is classified as late', async () => {
     const hanging: typeof fetch = (_, init) =>
       new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)));

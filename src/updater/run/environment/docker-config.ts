@@ -1,7 +1,8 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { isExistingPath } from '../../../core/files/file-system.ts';
+import { readLimitedFile } from '../../../core/files/read-limited-file.ts';
 import type { Log } from '../log/run-log.ts';
 
 /**
@@ -14,12 +15,12 @@ export async function writeDockerConfig(
   log: Log,
 ): Promise<string> {
   const source = join(env.DOCKER_CONFIG || join(homedir(), '.docker'), 'config.json');
-  const text = await readFile(source, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const bytes = await readLimitedFile(source).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT')
       log.warn(`${source} cannot be read (${error.code}), so images are pulled without credentials`);
     return null;
   });
-  const given = text === null ? {} : parseDockerConfig(text, source, log);
+  const given = bytes === null ? {} : parseDockerConfig(bytes.toString(), source, log);
   // Passwords are masked before any message about the contents of config.json is logged.
   log.addMaskRules(() => ({ hidden: passwordsOf(given) }));
   await mkdir(directory, { recursive: true, mode: 0o700 });

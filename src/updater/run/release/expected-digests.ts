@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UpdateError } from '../../../core/errors/update-error.ts';
+import { readLimitedFile } from '../../../core/files/read-limited-file.ts';
 import { parseTarget } from '../../../core/release/target.ts';
 import { openReleaseArchive, type SignedReleaseFile } from '../../../provenance/release-archive.ts';
 import { createPlatformPredicate, type ReleaseFile } from '../../../provenance/release-file.ts';
@@ -120,6 +120,6 @@ export const requireOpenReleaseArchive = (path: string) =>
 const stripVersionPrefix = (tag: string): string => tag.replace(/^v/, '');
 
 const read = (path: string): Promise<Buffer> =>
-  readFile(path).catch((cause: NodeJS.ErrnoException) => {
+  readLimitedFile(path).catch((cause: NodeJS.ErrnoException) => {
     throw new UpdateError('not-proven', `${path} cannot be read (${cause.code})`, { cause });
   });

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { UpdateError } from '../../../core/errors/update-error.ts';
+import { readLimitedFile } from '../../../core/files/read-limited-file.ts';
 import type { Target } from '../../../core/release/target.ts';
 import {
   type ChannelFile,
@@ -93,6 +93,6 @@ function channelOfTarget(target: Target | null): ChannelFile['channel'] | null {
 }
 
 const read = (path: string): Promise<Buffer> =>
-  readFile(path).catch((cause: NodeJS.ErrnoException) => {
+  readLimitedFile(path).catch((cause: NodeJS.ErrnoException) => {
     throw new Error(`${path} cannot be read (${cause.code})`, { cause });
   });

@@ -1,0 +1,28 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { readLimitedFile } from '../../../src/core/files/read-limited-file.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'limited-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+it('reads a file up to the limit', async () => {
+  const path = join(folder, 'file');
+  await writeFile(path, 'four');
+  expect(String(await readLimitedFile(path, 4))).toBe('four');
+  await expect(readLimitedFile(path, 3)).rejects.toMatchObject({ code: 'EFBIG' });
+});
+
+it('rejects files that may be endless, and missing files', async () => {
+  const pipe = join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  await expect(readLimitedFile(pipe)).rejects.toMatchObject({ code: 'EINVAL' });
+  await expect(readLimitedFile('/dev/zero')).rejects.toMatchObject({ code: 'EINVAL' });
+  await expect(readLimitedFile(folder)).rejects.toMatchObject({ code: 'EISDIR' });
+  await expect(readLimitedFile(join(folder, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
+});
