@@ -36,7 +36,7 @@ test.concurrent.each([
   ['endless line', readers],
   ['endless stream', readers],
   ['one byte a second', slowReaders],
-] as const)('each reader of outside data stops within 128 MB of memory: %s', async (flow, groups) => {
+] as const)('each reader of outside data stops with little memory: %s', async (flow, groups) => {
   for (const [group, names] of Object.entries(groups)) {
     const { exitCode, all } = await runReaders(group, flow);
     const cases = all.split('\n').map((line) => line.split(' | ').slice(0, 2).join(' | '));
@@ -44,6 +44,9 @@ test.concurrent.each([
     expect(exitCode, all).toBe(0);
   }
 });
+
+/** The updater itself gets 128 MB. The program that sends the data runs in the same process as the readers. */
+const memory = '192m';
 
 /** Runs the readers of a group in a container. Only loopback is available, for the servers that send the data. */
 function runReaders(group: string, flow: string) {
@@ -55,7 +58,7 @@ function runReaders(group: string, flow: string) {
   return execa(
     'docker',
     [
-      ...['run', '--rm', '--init', '--network', 'none', '--memory', '128m', '--memory-swap', '128m'],
+      ...['run', '--rm', '--init', '--network', 'none', '--memory', memory, '--memory-swap', memory],
       ...[
         ...volumes,
         '--entrypoint',
