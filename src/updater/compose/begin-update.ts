@@ -18,7 +18,11 @@ import {
 } from '../run/state/journal.ts';
 import { containerRecordOf } from '../run/state/rollout.ts';
 import { formatRunName } from '../run/state/run-names.ts';
-import { requireRestartableContainers } from './checks/require-restartable-containers.ts';
+import {
+  type MountCheck,
+  requireRestartableContainers,
+  startMountCheck,
+} from './checks/require-restartable-containers.ts';
 import { awaitIdleProject } from './concurrent-changes/await-concurrent-compose.ts';
 import { type FoundInstance, requireNoUnrelatedContainers } from './inspect/find-project/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect-installation.ts';
@@ -103,6 +107,7 @@ export async function inspectAndPlan(
   const expected = await readExpectedDigests(context.options, instance.platform);
   const recalls = await readRecalls(context);
   let fits = Promise.resolve();
+  let earlyCheck: MountCheck | null = null;
   let checked = Promise.resolve();
   let plannedModel: Promise<ComposeModel | null> = Promise.resolve(null);
   try {
@@ -110,6 +115,11 @@ export async function inspectAndPlan(
       containers,
       cachedEngine,
       wasInterrupted: createInterruptionPredicate(previous, leftovers),
+      onGuess: (replaced) => {
+        // With a restore point, more containers are stopped.
+        if (!context.options.data.restorePoint)
+          earlyCheck = startMountCheck(context, instance, cachedEngine, replaced);
+      },
       onRead: (read, dryRun) => {
         const planned = tryPlanUpdate(read, context.options);
         const updates = planned?.updates ?? [];
@@ -118,7 +128,8 @@ export async function inspectAndPlan(
           requireSpaceToPull({ ...context, engine: cachedEngine }, read, updates, expected),
         );
         backgroundPull?.begin(read, updates, fits);
-        checked = deferRejection(requireRestartableContainers(context, instance, read, dryRun));
+        const input = { project: read, cachedEngine, dryRun, earlyCheck };
+        checked = deferRejection(requireRestartableContainers(context, instance, input));
       },
     });
     soFar.installation = installation;
@@ -131,7 +142,7 @@ export async function inspectAndPlan(
     return { plan, plannedModel, hostCheck: checked };
   } catch (error) {
     // Otherwise, a helper container of the host check could be created after this run has removed its helper containers.
-    await checked.catch(() => {});
+    await Promise.allSettled([checked, (earlyCheck as MountCheck | null)?.refusals]);
     throw error;
   }
 }

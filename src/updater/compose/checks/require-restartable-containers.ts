@@ -8,6 +8,7 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import { requireStartableContainer } from '../../../engine/containers/helper-container.ts';
 import { findEngineError, rejectionCodes } from '../../../engine/http/engine-error.ts';
 import {
+  type Container,
   findNamespaceContainer,
   isUp,
   namespaceModeKeys,
@@ -52,18 +53,56 @@ const maxTries = 2;
 const tryPauseMs = 2_000;
 const unseen = { isFile: false, root: null, device: null, excluded: [] };
 
+/** A check whether containers could get their mounts again. */
+export interface MountCheck {
+  /** Ids of the containers, sorted. */
+  ids: readonly string[];
+  /** Messages; empty if each mount is still there. */
+  refusals: Promise<readonly string[]>;
+}
+
+/** Starts the check for the containers that are running and belong to services. */
+export function startMountCheck(
+  { engine, log }: RunContext,
+  { own, location }: FoundInstance,
+  cachedEngine: Engine,
+  containers: readonly Container[],
+): MountCheck {
+  const running = containers.filter((each) => isServiceContainer(each, location.name) && isUp(each));
+  const ids = running.map(({ id }) => id).sort();
+  const dataContext = { engine, log, project: location.name, helperImageId: own.imageId };
+  const check = async () => {
+    if (engine.isPodman) return [];
+    // Inspect the containers again, because the check needs their current process ids.
+    const [now, info] = await Promise.all([engine.inspectRaw(ids), cachedEngine.getInfo()]);
+    const mounts = await listHostMounts(engine, now, info);
+    const services = servicesOf(running.map((each) => ({ service: serviceOf(each) })));
+    return mounts.length === 0 ? [] : checkHostMounts(dataContext, services, mounts);
+  };
+  return { ids, refusals: deferRejection(check()) };
+}
+
+interface HostCheckInput {
+  project: InspectedProject;
+  /** View of the engine that has read the project's containers. */
+  cachedEngine: Engine;
+  /** Dry run of `up`, which may still be in progress. */
+  dryRun: Promise<Pick<DryRunResult, 'requests'>>;
+  /** Check that was started before compose's model was known; null if there is none. */
+  earlyCheck: MountCheck | null;
+}
+
 /**
  * Checks that each container to be stopped could be started again. Tests its current settings, for a rollback, and the
  * settings in the files.
- * @param dryRun - dry run of `up`, which may still be in progress
  * @throws UpdateError host-changed
  */
 export async function requireRestartableContainers(
-  { engine, options, log }: RunContext,
-  { own }: FoundInstance,
-  inspected: InspectedProject,
-  dryRun: Promise<Pick<DryRunResult, 'requests'>>,
+  context: RunContext,
+  instance: FoundInstance,
+  { project: inspected, cachedEngine, dryRun, earlyCheck }: HostCheckInput,
 ): Promise<void> {
+  const { engine, options, log } = context;
   if (engine.isPodman) return;
   const { project, containers } = inspected;
   const facts = dataSelectionFactsOf(inspected, options.data);
@@ -71,22 +110,21 @@ export async function requireRestartableContainers(
     ...facts.updated,
     ...(options.data.restorePoint ? requireDataCoverage(facts).covered : []),
   ];
-  const ids = containers
-    .filter(
-      (each) => isServiceContainer(each, project.name) && services.includes(serviceOf(each)) && isUp(each),
-    )
-    .map(({ id }) => id);
-  // Inspect the containers again, because the check needs their current process ids.
-  const [running, info] = await Promise.all([engine.inspectRaw(ids), engine.getInfo()]);
-  const dataContext = { engine, log, project: project.name, helperImageId: own.imageId };
-  const mounts = await listHostMounts(engine, running, info);
+  const stopped = containers.filter(
+    (each) => isServiceContainer(each, project.name) && services.includes(serviceOf(each)) && isUp(each),
+  );
+  const ids = stopped.map(({ id }) => id);
   // Mounts need a separate helper container, because some runtimes forbid the host's PID namespace.
-  const names = servicesOf(running.map((raw) => ({ service: serviceOf(toContainer(raw)) })));
-  const ofMounts = mounts.length === 0 ? [] : deferRejection(checkHostMounts(dataContext, names, mounts));
+  const mountCheck =
+    earlyCheck?.ids.join() === ids.toSorted().join()
+      ? earlyCheck
+      : startMountCheck(context, instance, cachedEngine, stopped);
   const { requests: sent } = await dryRun.catch(async (error) => {
-    await Promise.allSettled([ofMounts]);
+    await Promise.allSettled([mountCheck.refusals]);
     throw error;
   });
+  const dataContext = { engine, log, project: project.name, helperImageId: instance.own.imageId };
+  const [running, info] = await Promise.all([cachedEngine.inspectRaw(ids), cachedEngine.getInfo()]);
   const definitions = running.flatMap((raw): ServiceHostConfig[] => {
     const service = serviceOf(toContainer(raw));
     const host = toObject(raw.HostConfig);
@@ -104,7 +142,7 @@ export async function requireRestartableContainers(
   const groups = Map.groupBy(needs, ({ need }) => need);
   const tried = await Promise.all([
     findStoppedProviders(engine, definitions),
-    ofMounts,
+    mountCheck.refusals,
     ...[...groups].map(([need, group]) =>
       checkHostRequirement(dataContext, servicesOf(group), JSON.parse(need)),
     ),

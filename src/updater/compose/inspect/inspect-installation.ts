@@ -48,6 +48,8 @@ interface Found {
   wasInterrupted: InterruptionPredicate;
   /** View of the engine that has read the containers. */
   cachedEngine: Engine;
+  /** Called before compose has resolved the project, with the containers that the update probably replaces. */
+  onGuess?: (containers: readonly Container[]) => void;
   /** Called once compose has resolved the project, while the dry run is still in progress. */
   onRead?: (project: InspectedProject, dryRun: Promise<DryRunResult>) => void;
 }
@@ -119,13 +121,14 @@ async function inspectProject(
   project: ComposeProject,
   { engine, options, log }: RunContext,
   { own, paths, platform, composed }: FoundInstance,
-  { containers, wasInterrupted, cachedEngine, onRead = () => {} }: Found,
+  { containers, wasInterrupted, cachedEngine, onGuess = () => {}, onRead = () => {} }: Found,
 ): Promise<Installation> {
   const { exclude, product } = options;
   const choose = (workers: readonly string[]) =>
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
   const early = deferRejection(dryRunComposeUp(cachedEngine, project, guessed.replaced));
+  onGuess(guessed.replaced.flatMap((service) => service.containers));
   const known = new Set([own, ...containers].map(({ id }) => id));
   const outside = deferRejection(cachedEngine.inspectRunning(known));
   const about = { containers, services: [options.app, ...options.workers] };

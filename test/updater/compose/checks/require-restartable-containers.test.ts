@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { Engine } from '../../../../src/engine/cli/engine.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
-import { requireRestartableContainers } from '../../../../src/updater/compose/checks/require-restartable-containers.ts';
+import {
+  requireRestartableContainers,
+  startMountCheck,
+} from '../../../../src/updater/compose/checks/require-restartable-containers.ts';
 import { container, foundInstance } from '../../../build.ts';
 import { composeText, installed, runContext } from '../../../build-plan.ts';
 import { startEngine } from '../../../engine/http-engine.ts';
@@ -45,6 +48,8 @@ interface Host {
   said?: string;
   /** Number of creations that fail first. */
   failures?: number;
+  /** Whether the mounts are checked before compose's model is known. */
+  isEarly?: boolean;
 }
 
 const data = { Type: 'bind', Source: '/srv/data', Destination: '/data', RW: true };
@@ -89,7 +94,11 @@ async function check(asked: Host) {
   const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc:v1.0.0' }) };
   const project = installed(texts, { services });
   const dryRun = Promise.resolve({ requests: project.requests });
-  await requireRestartableContainers(context, foundInstance(), project, dryRun);
+  const cachedEngine = context.engine.cached();
+  const all = [...project.containers];
+  const earlyCheck = asked.isEarly ? startMountCheck(context, foundInstance(), cachedEngine, all) : null;
+  const input = { project, cachedEngine, dryRun, earlyCheck };
+  await requireRestartableContainers(context, foundInstance(), input);
   return created;
 }
 
@@ -106,6 +115,7 @@ const device = { Devices: [{ PathOnHost: '/dev/stick' }] };
 
 it.each<[string, Host, readonly Json[]]>([
   ['the mounts alone', {}, [withMounts]],
+  ['the mounts once, if their check has begun earlier', { isEarly: true }, [withMounts]],
   ['nothing', { mounts: [] }, []],
   [
     'another runtime, which may not allow namespaces of the host',
