@@ -45,17 +45,17 @@ interface Profile {
 const evenly = (pair: number) => boot[0] + ((boot[1] - boot[0]) * ((pair * 5) % pairs)) / pairs;
 
 const profiles: Profile[] = [
-  { name: 'user-written', kind: 'variable', bootOf: evenly, reach: { whole: 1.08, away: 0.95 } },
-  { name: 'generated', kind: 'generated', bootOf: evenly, reach: { whole: 1.08, away: 0.95 } },
+  { name: 'user-written', kind: 'variable', bootOf: evenly, reach: { whole: 1.05, away: 0.9 } },
+  { name: 'generated', kind: 'generated', bootOf: evenly, reach: { whole: 1.05, away: 0.9 } },
   {
     name: `worker stops in ${slowStop} s`,
     kind: 'variable',
     bootOf: () => 0,
     env: { STOP_DELAY: `'${slowStop}'` },
-    reach: { whole: 1.08, away: 0.2 },
+    reach: { whole: 1.05, away: 0.2 },
   },
-  { name: 'app boots in no time', kind: 'variable', bootOf: () => 0, reach: { whole: 1.25, away: null } },
-  { name: 'generated, no time', kind: 'generated', bootOf: () => 0, reach: { whole: 1.25 } },
+  { name: 'app boots in no time', kind: 'variable', bootOf: () => 0, reach: { whole: 1.12, away: null } },
+  { name: 'generated, no time', kind: 'generated', bootOf: () => 0, reach: { whole: 1.12 } },
 ];
 
 await onTestHost(async (host) => {
