@@ -162,8 +162,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * With a cache, requests one list of all containers, and applies the filters to this list. For each listed container,
-   * the engine also looks up the image.
+   * With a cache, requests one list of all containers and filters this list itself, because lists are slow: the engine
+   * looks up an image for each container.
    */
   override async listContainers(filters: EngineFilters): Promise<ListedContainer[]> {
     const found = this.#cache && filterContainers(await super.listContainers({}), filters);

@@ -10,7 +10,7 @@ export class ResponseCache {
   exchange({ method, path }: EngineRequest, send: () => Promise<EngineResponse>): Promise<EngineResponse> {
     if (method !== 'GET') {
       this.#responses.clear();
-      // Also forget what was read while this request changed something.
+      // Clear the responses again, because some may have arrived while this request was changing something.
       return send().finally(() => this.#responses.clear());
     }
     const known = this.#responses.get(path);
@@ -25,7 +25,7 @@ export class ResponseCache {
   }
 }
 
-/** Returns the containers that match the filters, as the engine would; null if only the engine knows a filter. */
+/** Applies the engine's filters for labels and statuses. Returns null if there are other filters. */
 export function filterContainers(
   containers: readonly ListedContainer[],
   { label = [], status, ...others }: EngineFilters,

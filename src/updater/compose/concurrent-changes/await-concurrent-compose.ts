@@ -21,7 +21,7 @@ import {
 } from './concurrent-compose-watch.ts';
 
 /** Containers of a project, listed while no docker compose command is replacing any of them. */
-export interface IdleProject extends ProjectContainers {
+interface IdleProject extends ProjectContainers {
   /** Unfinished containers of a killed compose command. They are also in `containers` or `leftovers`. */
   debris: readonly Container[];
 }
