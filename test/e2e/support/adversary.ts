@@ -50,11 +50,15 @@ interface Answer extends Content {
   isVersion?: boolean;
 }
 
-/** Starts an HTTP server at a socket and a port that answers every request with the flow. */
+/**
+ * Starts an HTTP server at a socket and a port that answers every request with the flow. `closed` resolves when a client
+ * has closed the connection of a flow.
+ */
 export async function serve(
   flow: Flow,
   { status = 200, type = 'application/json', isVersion, ...content }: Answer = {},
 ) {
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>();
   const answer = createServer((request, response) => {
     request.resume();
     response.on('error', () => {});
@@ -69,7 +73,10 @@ export async function serve(
     else if (request.url?.endsWith('/containers/create')) response.end('{"Id":"helper"}');
     else if (request.method === 'DELETE') response.end();
     else if (isMissing) response.end('{}');
-    else send(flow, content, response);
+    else {
+      response.on('close', close);
+      send(flow, content, response);
+    }
   });
   const path = join(root, `${++sockets}.sock`);
   const proxy = createServer((...both) => void answer.emit('request', ...both));
@@ -77,7 +84,7 @@ export async function serve(
     once(answer.listen(path), 'listening'),
     once(proxy.listen(0, '127.0.0.1'), 'listening'),
   ]);
-  return { path, url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/` };
+  return { path, url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/`, closed };
 }
 
 /** Starts a server whose response headers do not end. */
