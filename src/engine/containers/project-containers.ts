@@ -99,7 +99,7 @@ interface PreviousListing {
   listsOnlyServices?: boolean;
 }
 
-/** Maximum number of services that are listed separately. For each container in a list, the engine looks up its image. */
+/** Maximum number of services whose containers are listed by separate requests. */
 const maxPartialServices = 8;
 
 /**

@@ -61,6 +61,9 @@ export interface MountCheck {
   refusals: Promise<readonly string[]>;
 }
 
+const isRunningService = (container: Container, project: string): boolean =>
+  isServiceContainer(container, project) && isUp(container);
+
 /** Starts the check for the containers that are running and belong to services. */
 export function startMountCheck(
   { engine, log }: RunContext,
@@ -68,7 +71,7 @@ export function startMountCheck(
   cachedEngine: Engine,
   containers: readonly Container[],
 ): MountCheck {
-  const running = containers.filter((each) => isServiceContainer(each, location.name) && isUp(each));
+  const running = containers.filter((each) => isRunningService(each, location.name));
   const ids = running.map(({ id }) => id).sort();
   const dataContext = { engine, log, project: location.name, helperImageId: own.imageId };
   const check = async () => {
@@ -111,7 +114,7 @@ export async function requireRestartableContainers(
     ...(options.data.restorePoint ? requireDataCoverage(facts).covered : []),
   ];
   const stopped = containers.filter(
-    (each) => isServiceContainer(each, project.name) && services.includes(serviceOf(each)) && isUp(each),
+    (each) => services.includes(serviceOf(each)) && isRunningService(each, project.name),
   );
   const ids = stopped.map(({ id }) => id);
   // Mounts need a separate helper container, because some runtimes forbid the host's PID namespace.
