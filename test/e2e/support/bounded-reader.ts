@@ -6,7 +6,7 @@ import { Engine } from '../../../src/engine/cli/engine.ts';
 import { type Flow, printing, root } from './adversary.ts';
 
 /** Time limit in milliseconds for slow data, and for readers that never stop otherwise. */
-export const limitMs = 1_200;
+export const limitMs = 2_400;
 /** Time limit of a reader that must stop earlier if the data is endless. */
 export const deadlineFor = (flow: Flow): number => (flow === 'one byte a second' ? limitMs : 10_000);
 
@@ -40,4 +40,4 @@ export const each = (endless: RegExp, slow: RegExp = endless) => ({
   'one byte a second': slow,
 });
 export const aborted = /aborted due to timeout/;
-export const late = /within 1\.2 s/;
+export const late = /within 2\.4 s/;

@@ -47,7 +47,7 @@ export const readers: Reader[] = [
       };
       return downloadAsset({ asset: assetAt(url), feed: url, limits, signal: never });
     },
-    ends: each(/the file is larger than 1024 KiB/, /not complete after 1\.2 s/),
+    ends: each(/the file is larger than 1024 KiB/, /not complete after 2\.4 s/),
   },
   {
     name: 'response to a notification',
