@@ -59,7 +59,12 @@ export function createMaskFilter({
   const secretTexts = createTextMatcher(
     [...values].flatMap((value) => [value, value.toWellFormed(), ...encodeBase64Forms(value)]),
   );
-  const shownTexts = createTextMatcher([...shownWhole, ...ownTexts]);
+  // Most lines contain no secret, and many runs have no other lines.
+  let matcher: TextMatcher | undefined;
+  const shownTexts: TextMatcher = (line) => {
+    matcher ??= createTextMatcher([...shownWhole, ...ownTexts]);
+    return matcher(line);
+  };
 
   return (text) => hideSecrets(text, secretTexts, shownTexts).replace(urlCredentials, `$1${maskedText}@`);
 }
