@@ -5,12 +5,17 @@ const usualLimit = 1024 * 1024;
 
 /**
  * Reads a regular file.
- * @throws Error EFBIG if the file is larger than the limit; EINVAL for a pipe or device, which may be endless; other
- * errors of the file system
+ * @param options.mayBeLink - whether to follow a symbolic link; otherwise a link is an error (ELOOP)
+ * @throws Error EFBIG if the file is larger than the limit; EISDIR; EINVAL for a pipe or device, which may be endless;
+ * other errors of the file system
  */
-export async function readLimitedFile(path: string, limit = usualLimit): Promise<Buffer> {
+export async function readLimitedFile(
+  path: string,
+  { limit = usualLimit, mayBeLink = true } = {},
+): Promise<Buffer> {
   // Without O_NONBLOCK, opening a named pipe would block.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | (mayBeLink ? 0 : constants.O_NOFOLLOW);
+  const file = await open(path, flags);
   try {
     const status = await file.stat();
     if (status.isDirectory()) throw createFileError('EISDIR', `${path} is a directory`);

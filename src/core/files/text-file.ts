@@ -1,7 +1,8 @@
-import { readFile, readlink, stat } from 'node:fs/promises';
+import { readlink, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { formatSamePathMountAdvice, runAsRootAdvice } from '../errors/advice.ts';
 import { UpdateError } from '../errors/update-error.ts';
+import { readLimitedFile } from './read-limited-file.ts';
 
 /** A file whose text is exactly as on disk, including the byte order mark. Offsets in the text count UTF-16 units. */
 export interface TextFile {
@@ -17,19 +18,25 @@ const maxBytes = 5 * 1024 * 1024;
  * is a link to a file that is not mounted; not-a-file
  */
 export async function readTextFile(path: string): Promise<TextFile> {
-  const bytes = await readRegularFile(path).catch(async (error: NodeJS.ErrnoException) => {
-    if (error instanceof UpdateError) throw error;
-    const isMissing = error.code === 'ENOENT';
-    if (isMissing) await rejectUnmountedLink(path);
-    const why = isMissing ? 'does not exist' : `cannot be read (${error.code ?? error.message})`;
-    throw new UpdateError('compose-invalid', `${path} ${why}`, {
-      advice:
-        error.code === 'EACCES' || error.code === 'EPERM'
-          ? runAsRootAdvice
-          : 'Restore the file, or run {up} to recreate the app from its current files.',
-      cause: error,
-    });
-  });
+  const bytes = await readLimitedFile(path, { limit: maxBytes }).catch(
+    async (cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'EISDIR' || cause.code === 'EINVAL') throw createNotAFileError(path);
+      if (cause.code === 'EFBIG')
+        throw new UpdateError('compose-invalid', `${path} is larger than 5 MiB`, {
+          advice: 'This does not look like a compose or env file. Check its content.',
+        });
+      const isMissing = cause.code === 'ENOENT';
+      if (isMissing) await rejectUnmountedLink(path);
+      const why = isMissing ? 'does not exist' : `cannot be read (${cause.code ?? cause.message})`;
+      throw new UpdateError('compose-invalid', `${path} ${why}`, {
+        advice:
+          cause.code === 'EACCES' || cause.code === 'EPERM'
+            ? runAsRootAdvice
+            : 'Restore the file, or run {up} to recreate the app from its current files.',
+        cause,
+      });
+    },
+  );
   try {
     return { path, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch (cause) {
@@ -40,18 +47,8 @@ export async function readTextFile(path: string): Promise<TextFile> {
   }
 }
 
-/** Rejects anything but a regular file, because reading a pipe would block forever. */
-async function readRegularFile(path: string): Promise<Buffer> {
-  const found = await stat(path);
-  if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
-  if (found.size > maxBytes) {
-    const megabytes = (found.size / 1024 / 1024).toFixed(1);
-    throw new UpdateError('compose-invalid', `${path} is ${megabytes} MiB in size; the limit is 5 MiB`, {
-      advice: 'This does not look like a compose or env file. Check its content.',
-    });
-  }
-  return readFile(path);
-}
+const createNotAFileError = (path: string): UpdateError =>
+  new UpdateError('not-a-file', `${path} is not a regular file`);
 
 async function rejectUnmountedLink(path: string): Promise<void> {
   const link = await readlink(path).catch(() => null);
@@ -72,7 +69,7 @@ async function rejectUnmountedLink(path: string): Promise<void> {
  */
 export async function requireRegularFile(path: string): Promise<void> {
   const found = await stat(path).catch(() => null);
-  if (found !== null && !found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
+  if (found !== null && !found.isFile()) throw createNotAFileError(path);
 }
 
 export async function readTextFileIfExists(path: string): Promise<TextFile | null> {

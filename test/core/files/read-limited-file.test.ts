@@ -14,8 +14,8 @@ afterEach(() => rm(folder, { recursive: true }));
 it('reads a file up to the limit', async () => {
   const path = join(folder, 'file');
   await writeFile(path, 'four');
-  expect(String(await readLimitedFile(path, 4))).toBe('four');
-  await expect(readLimitedFile(path, 3)).rejects.toMatchObject({ code: 'EFBIG' });
+  expect(String(await readLimitedFile(path, { limit: 4 }))).toBe('four');
+  await expect(readLimitedFile(path, { limit: 3 })).rejects.toMatchObject({ code: 'EFBIG' });
 });
 
 it('rejects files that may be endless, and missing files', async () => {

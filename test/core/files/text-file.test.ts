@@ -45,7 +45,7 @@ describe('readTextFile', () => {
       'one byte too many',
       () => writeFile(path, Buffer.alloc(5 * mebibyte + 1, '#')),
       'compose-invalid',
-      'is 5.0 MiB in size; the limit is 5 MiB',
+      'is larger than 5 MiB',
       notThat,
     ],
     ['a directory', () => mkdir(path), 'not-a-file', 'is not a regular file', regular],

@@ -52,7 +52,7 @@ const tooLarge = /cannot be read \(EFBIG\)/;
 const noFile = /cannot be read \(EINVAL\)/;
 
 export const readers: Reader[] = [
-  fileReader('compose file', 'compose.yaml', readTextFile, [/the limit is 5 MiB/, /not a regular file/]),
+  fileReader('compose file', 'compose.yaml', readTextFile, [/is larger than 5 MiB/, /not a regular file/]),
   fileReader('settings file', 'settings.yaml', (path) => readSmallFile(path, path), [
     /larger than 64 KiB/,
     /not a regular file/,

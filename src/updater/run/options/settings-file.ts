@@ -1,10 +1,11 @@
 import { constants } from 'node:fs';
-import { access, type FileHandle, open } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isMap, isScalar, isSeq } from 'yaml';
 import { formatOffsetLocation } from '../../../core/compose/project-files.ts';
 import { parseYamlDocuments } from '../../../core/compose/yaml-document.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
+import { readLimitedFile } from '../../../core/files/read-limited-file.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import type { Log } from '../log/run-log.ts';
@@ -146,35 +147,33 @@ const textOf = (node: unknown): string | null => {
 const createInvalidSettingsError = (mistakes: readonly string[]): UpdateError =>
   new UpdateError('settings-invalid', mistakes.at(-1) ?? '', { detail: mistakes.slice(0, -1) });
 
+const problemsByErrorCode: Readonly<Record<string, string>> = {
+  ELOOP: 'is a symbolic link, but must be a regular file',
+  EISDIR: 'is not a regular file',
+  EINVAL: 'is not a regular file',
+  EFBIG: 'is larger than 64 KiB',
+};
+
 /**
  * Reads a text file of at most 64 KiB; returns null if the file does not exist.
  * @throws UpdateError settings-invalid
  */
 export async function readSmallFile(path: string, name: string): Promise<TextFile | null> {
-  let file: FileHandle;
+  // Another user's link could point at any file on the host.
+  const bytes = await readLimitedFile(path, { limit: maxBytes, mayBeLink: false }).catch(
+    async ({ code, message }: NodeJS.ErrnoException) => {
+      // If the directory cannot be read either, the file counts as missing, because a later check fails with a clearer
+      // message.
+      if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
+      throw createInvalidSettingsError([
+        `${name} ${problemsByErrorCode[code ?? ''] ?? `cannot be read (${code ?? message})`}`,
+      ]);
+    },
+  );
+  if (bytes === null) return null;
   try {
-    // Without O_NONBLOCK, opening a named pipe would block. Without O_NOFOLLOW, a link of another user could point at
-    // any file on the host.
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    // If the directory cannot be read either, the file counts as missing, because a later check fails with a clearer
-    // message.
-    if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
-    if (code === 'ELOOP')
-      throw createInvalidSettingsError([`${name} is a symbolic link, but must be a regular file`]);
-    throw createInvalidSettingsError([`${name} cannot be read (${code ?? (error as Error).message})`]);
-  }
-  try {
-    const found = await file.stat();
-    if (!found.isFile()) throw createInvalidSettingsError([`${name} is not a regular file`]);
-    if (found.size > maxBytes) throw createInvalidSettingsError([`${name} is larger than 64 KiB`]);
-    const bytes = await file.readFile();
     return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
-  } catch (error) {
-    if (error instanceof TypeError) throw createInvalidSettingsError([`${name} is not valid UTF-8 text`]);
-    throw error;
-  } finally {
-    await file.close();
+  } catch {
+    throw createInvalidSettingsError([`${name} is not valid UTF-8 text`]);
   }
 }
