@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import type { Product, Service } from './product.ts';
+import { type Product, pinned, releasesOf, type Service } from './product.ts';
 
 const api: Service = {
   repository: 'langgenius/dify-api',
@@ -46,11 +46,6 @@ export const dify: Product = {
   mayBeApp: ['nginx', 'plugin_daemon', 'sandbox', 'ssrf_proxy'],
   database: 'db_postgres',
   label: 'plain',
-  releases: {
-    old: { tag: '1.13.3', word: 'latest' },
-    next: { tag: '1.14.0', word: 'latest' },
-    crashing: { tag: '1.15.0', word: 'latest' },
-    missing: { tag: '1.14.9' },
-  },
-  forms: [{ name: 'pinned', pin: '{tag}' }],
+  releases: releasesOf('1.13.3 1.14.0 1.15.0 1.14.9', { word: 'latest' }),
+  forms: [pinned],
 };

@@ -1,4 +1,4 @@
-import type { Product } from './product.ts';
+import { floating, type Product, releasesOf } from './product.ts';
 
 // Products whose tags are not versions: their builds have a number, or their releases a date.
 
@@ -30,17 +30,9 @@ const bookstack: Product = {
   moved: ['bookstack'],
   database: 'mariadb',
   label: 'tag',
-  releases: {
-    old: { tag: 'v25.12.9-ls251', word: 'latest' },
-    next: { tag: 'v26.09.1-ls287', word: 'latest' },
-    crashing: { tag: 'v26.09.1-ls288', word: 'latest' },
-    missing: { tag: 'v26.09.9-ls999' },
-  },
+  releases: releasesOf('v25.12.9-ls251 v26.09.1-ls287 v26.09.1-ls288 v26.09.9-ls999', { word: 'latest' }),
   isUntargeted: true,
-  forms: [
-    { name: 'floating', pin: '{word}' },
-    { name: 'no version', pin: '{tag}' },
-  ],
+  forms: [floating, { name: 'no version', pin: '{tag}' }],
 };
 
 const minio: Product = {
@@ -67,12 +59,9 @@ const minio: Product = {
   volumes: ['data1-1', 'data2-1'],
   moved: ['minio1', 'minio2'],
   label: 'tag',
-  releases: {
-    old: { tag: 'RELEASE.2025-09-07T16-13-09Z' },
-    next: { tag: 'RELEASE.2025-10-15T17-29-55Z' },
-    crashing: { tag: 'RELEASE.2025-11-01T00-00-00Z' },
-    missing: { tag: 'RELEASE.2025-10-31T00-00-00Z' },
-  },
+  releases: releasesOf(
+    'RELEASE.2025-09-07T16-13-09Z RELEASE.2025-10-15T17-29-55Z RELEASE.2025-11-01T00-00-00Z RELEASE.2025-10-31T00-00-00Z',
+  ),
   isUntargeted: true,
   forms: [{ name: 'no version', pin: '{tag}' }],
 };

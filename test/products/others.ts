@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import type { Product } from './product.ts';
+import { floating, inParts, type Product, pinned, releasesOf } from './product.ts';
 
 const read = '2026-11-23';
 
@@ -59,16 +59,8 @@ const mastodon: Product = {
   moved: ['web', 'streaming', 'sidekiq'],
   database: 'db',
   label: 'tag',
-  releases: {
-    old: { tag: 'v4.3.17', part: 'v4.3', word: 'latest' },
-    next: { tag: 'v4.4.8', part: 'v4.4', word: 'latest' },
-    crashing: { tag: 'v4.5.0', part: 'v4.5', word: 'latest' },
-    missing: { tag: 'v4.4.99', part: 'v4.4' },
-  },
-  forms: [
-    { name: 'pinned', pin: '{tag}' },
-    { name: 'in parts', pin: '{part}' },
-  ],
+  releases: releasesOf('v4.3.17 v4.4.8 v4.5.0 v4.4.99', { word: 'latest', parts: 2 }),
+  forms: [pinned, inParts],
 };
 
 const vaultwarden: Product = {
@@ -88,16 +80,8 @@ const vaultwarden: Product = {
   },
   moved: ['vaultwarden'],
   label: 'plain',
-  releases: {
-    old: { tag: '1.34.3', part: '1.34', word: 'latest' },
-    next: { tag: '1.35.0', part: '1.35', word: 'latest' },
-    crashing: { tag: '1.36.0', part: '1.36', word: 'latest' },
-    missing: { tag: '1.35.9', part: '1.35' },
-  },
-  forms: [
-    { name: 'floating', pin: '{word}' },
-    { name: 'pinned', pin: '{tag}' },
-  ],
+  releases: releasesOf('1.34.3 1.35.0 1.36.0 1.35.9', { word: 'latest', parts: 2 }),
+  forms: [floating, pinned],
 };
 
 /** No tag at all, as in the documentation. */
@@ -119,17 +103,8 @@ const jellyfin: Product = {
   },
   moved: ['jellyfin'],
   label: 'plain',
-  releases: {
-    old: { tag: '10.10.7', part: '10.10', word: 'latest' },
-    next: { tag: '10.11.5', part: '10.11', word: 'latest' },
-    crashing: { tag: '10.12.0', part: '10.12', word: 'latest' },
-    missing: { tag: '10.11.99', part: '10.11' },
-  },
-  forms: [
-    { name: 'floating', pin: '' },
-    { name: 'pinned', pin: '{tag}' },
-    { name: 'in parts', pin: '{part}' },
-  ],
+  releases: releasesOf('10.10.7 10.11.5 10.12.0 10.11.99', { word: 'latest', parts: 2 }),
+  forms: [{ name: 'floating', pin: '' }, pinned, inParts],
 };
 
 /** The whole reference is the default of a variable. */
@@ -162,16 +137,8 @@ const miniflux: Product = {
   moved: ['miniflux'],
   database: 'db',
   label: 'plain',
-  releases: {
-    old: { tag: '2.2.13', word: 'latest' },
-    next: { tag: '2.2.14', word: 'latest' },
-    crashing: { tag: '2.3.0', word: 'latest' },
-    missing: { tag: '2.2.99' },
-  },
-  forms: [
-    { name: 'floating', pin: '{word}' },
-    { name: 'pinned', pin: '{tag}' },
-  ],
+  releases: releasesOf('2.2.13 2.2.14 2.3.0 2.2.99', { word: 'latest' }),
+  forms: [floating, pinned],
 };
 
 const mealie: Product = {
@@ -202,13 +169,8 @@ const mealie: Product = {
   moved: ['mealie'],
   database: 'postgres',
   label: 'tag',
-  releases: {
-    old: { tag: 'v3.13.0', word: 'latest' },
-    next: { tag: 'v3.14.0', word: 'latest' },
-    crashing: { tag: 'v3.15.0', word: 'latest' },
-    missing: { tag: 'v3.99.0' },
-  },
-  forms: [{ name: 'pinned', pin: '{tag}' }],
+  releases: releasesOf('v3.13.0 v3.14.0 v3.15.0 v3.99.0', { word: 'latest' }),
+  forms: [pinned],
 };
 
 /** The documentation pins only the major version. */
@@ -230,16 +192,8 @@ const forgejo: Product = {
   networks: { forgejo: 'external: false' },
   moved: ['server'],
   label: 'plain',
-  releases: {
-    old: { tag: '11.0.14', part: '11' },
-    next: { tag: '12.0.4', part: '12' },
-    crashing: { tag: '13.0.0', part: '13' },
-    missing: { tag: '12.0.9', part: '12' },
-  },
-  forms: [
-    { name: 'in parts', pin: '{part}' },
-    { name: 'pinned', pin: '{tag}' },
-  ],
+  releases: releasesOf('11.0.14 12.0.4 13.0.0 12.0.9', { parts: 1 }),
+  forms: [inParts, pinned],
 };
 
 export const others: readonly Product[] = [mastodon, vaultwarden, jellyfin, miniflux, mealie, forgejo];

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import type { Product } from './product.ts';
+import { floating, inParts, type Product, pinned, releasesOf } from './product.ts';
 
 const read = '2026-11-23';
 
@@ -56,12 +56,7 @@ export const immich: Product = {
   moved: ['immich-server', 'immich-machine-learning'],
   database: 'database',
   label: 'tag',
-  releases: {
-    old: { tag: 'v2.5.5', part: 'v2', word: 'release' },
-    next: { tag: 'v2.6.0', part: 'v2', word: 'release' },
-    crashing: { tag: 'v3.0.1', part: 'v3', word: 'release' },
-    missing: { tag: 'v2.99.0', part: 'v2' },
-  },
+  releases: releasesOf('v2.5.5 v2.6.0 v3.0.1 v2.99.0', { word: 'release', parts: 1 }),
   forms: [
     { name: 'in parts', pin: '${IMMICH_VERSION:-release}', env: { IMMICH_VERSION: '{part}' } },
     { name: 'floating', pin: '${IMMICH_VERSION:-release}' },
@@ -105,17 +100,8 @@ export const paperless: Product = {
   mayBeApp: ['gotenberg', 'tika'],
   database: 'db',
   label: 'plain',
-  releases: {
-    old: { tag: '2.18.4', part: '2.18', word: 'latest' },
-    next: { tag: '2.19.1', part: '2.19', word: 'latest' },
-    crashing: { tag: '2.20.0', part: '2.20', word: 'latest' },
-    missing: { tag: '2.29.9', part: '2.29' },
-  },
-  forms: [
-    { name: 'floating', pin: '{word}' },
-    { name: 'in parts', pin: '{part}' },
-    { name: 'pinned', pin: '{tag}' },
-  ],
+  releases: releasesOf('2.18.4 2.19.1 2.20.0 2.29.9', { word: 'latest', parts: 2 }),
+  forms: [floating, inParts, pinned],
 };
 
 /** Official images: app, database and cache have the same publisher, and none has a version label. */
@@ -156,15 +142,9 @@ export const nextcloud: Product = {
   moved: ['app', 'cron'],
   database: 'db',
   label: 'none',
-  releases: {
-    old: { tag: '31.0.9-apache', part: '31-apache', word: 'apache' },
-    next: { tag: '32.0.1-apache', part: '32-apache', word: 'apache' },
-    crashing: { tag: '33.0.0-apache', part: '33-apache', word: 'apache' },
-    missing: { tag: '32.0.9-apache', part: '32-apache' },
-  },
-  forms: [
-    { name: 'floating', pin: '{word}' },
-    { name: 'in parts', pin: '{part}' },
-    { name: 'pinned', pin: '{tag}' },
-  ],
+  releases: releasesOf('31.0.9-apache 32.0.1-apache 33.0.0-apache 32.0.9-apache', {
+    word: 'apache',
+    parts: 1,
+  }),
+  forms: [floating, inParts, pinned],
 };

@@ -88,6 +88,29 @@ export interface Form {
   env?: Readonly<Record<string, string>>;
 }
 
+/**
+ * The tags of the releases `old`, `next`, `crashing` and `missing`, in this order. `parts` is how many numbers a partial
+ * tag has, and `word` is the floating tag of all releases that exist.
+ */
+export function releasesOf(
+  tags: string,
+  { parts, word }: { parts?: number; word?: string } = {},
+): Product['releases'] {
+  const shorten = (version: string) => version.split('.').slice(0, parts).join('.');
+  const [old, next, crashing, missing] = tags.split(' ').map(
+    (tag, index): Release => ({
+      tag,
+      ...(parts !== undefined && { part: tag.replace(/\d[\d.]*/, shorten) }),
+      ...(word !== undefined && index < 3 && { word }),
+    }),
+  ) as [Release, Release, Release, Release];
+  return { old, next, crashing, missing };
+}
+
+export const floating: Form = { name: 'floating', pin: '{word}' };
+export const inParts: Form = { name: 'in parts', pin: '{part}' };
+export const pinned: Form = { name: 'pinned', pin: '{tag}' };
+
 /** Replaces `{tag}`, `{part}` and `{word}` in a text. */
 export const ofRelease = (text: string, release: Release): string =>
   text.replace(/\{(tag|part|word)\}/g, (_, key: keyof Release) => {

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import type { Product } from './product.ts';
+import { floating, inParts, type Product, pinned, releasesOf } from './product.ts';
 
 const read = '2026-11-23';
 
@@ -53,12 +53,7 @@ export const n8n: Product = {
   moved: ['n8n', 'n8n-runner', 'n8n-worker', 'n8n-worker-runner'],
   database: 'postgres',
   label: 'plain',
-  releases: {
-    old: { tag: '2.30.4', word: 'stable' },
-    next: { tag: '2.31.0', word: 'stable' },
-    crashing: { tag: '2.32.0', word: 'stable' },
-    missing: { tag: '2.99.0' },
-  },
+  releases: releasesOf('2.30.4 2.31.0 2.32.0 2.99.0', { word: 'stable' }),
   forms: [
     { name: 'floating', pin: '${N8N_VERSION}', env: { N8N_VERSION: '{word}' } },
     { name: 'pinned', pin: '${N8N_VERSION}', env: { N8N_VERSION: '{tag}' } },
@@ -92,17 +87,8 @@ export const gitea: Product = {
   moved: ['server'],
   database: 'db',
   label: 'plain',
-  releases: {
-    old: { tag: '1.26.4', part: '1.26', word: 'latest' },
-    next: { tag: '1.27.2', part: '1.27', word: 'latest' },
-    crashing: { tag: '1.28.0', part: '1.28', word: 'latest' },
-    missing: { tag: '1.27.9', part: '1.27' },
-  },
-  forms: [
-    { name: 'pinned', pin: '{tag}' },
-    { name: 'in parts', pin: '{part}' },
-    { name: 'floating', pin: '{word}' },
-  ],
+  releases: releasesOf('1.26.4 1.27.2 1.28.0 1.27.9', { word: 'latest', parts: 2 }),
+  forms: [pinned, inParts, floating],
 };
 
 /** A calendar version, as the default of a variable within the default of another variable. */
@@ -155,12 +141,7 @@ export const authentik: Product = {
   moved: ['server', 'worker'],
   database: 'postgresql',
   label: 'plain',
-  releases: {
-    old: { tag: '2025.12.4', part: '2025.12', word: 'latest' },
-    next: { tag: '2026.2.2', part: '2026.2', word: 'latest' },
-    crashing: { tag: '2026.5.0', part: '2026.5', word: 'latest' },
-    missing: { tag: '2026.2.9', part: '2026.2' },
-  },
+  releases: releasesOf('2025.12.4 2026.2.2 2026.5.0 2026.2.9', { word: 'latest', parts: 2 }),
   forms: [
     { name: 'pinned', pin: '${AUTHENTIK_TAG:-{tag}}' },
     { name: 'in parts', pin: '${AUTHENTIK_TAG:-2025.10.1}', env: { AUTHENTIK_TAG: '{part}' } },
@@ -205,16 +186,8 @@ export const plausible: Product = {
   moved: ['plausible'],
   database: 'plausible_events_db',
   label: 'tag',
-  releases: {
-    old: { tag: 'v2.1.3', part: 'v2.1' },
-    next: { tag: 'v3.0.1', part: 'v3.0' },
-    crashing: { tag: 'v3.1.0', part: 'v3.1' },
-    missing: { tag: 'v3.0.9', part: 'v3.0' },
-  },
-  forms: [
-    { name: 'pinned', pin: '{tag}' },
-    { name: 'in parts', pin: '{part}' },
-  ],
+  releases: releasesOf('v2.1.3 v3.0.1 v3.1.0 v3.0.9', { parts: 2 }),
+  forms: [pinned, inParts],
 };
 
 /** One service, on the host's network. */
@@ -235,15 +208,6 @@ export const homeAssistant: Product = {
   },
   moved: ['homeassistant'],
   label: 'plain',
-  releases: {
-    old: { tag: '2025.12.5', part: '2025.12', word: 'stable' },
-    next: { tag: '2026.1.1', part: '2026.1', word: 'stable' },
-    crashing: { tag: '2026.2.0', part: '2026.2', word: 'stable' },
-    missing: { tag: '2026.1.9', part: '2026.1' },
-  },
-  forms: [
-    { name: 'floating', pin: '{word}' },
-    { name: 'in parts', pin: '{part}' },
-    { name: 'pinned', pin: '{tag}' },
-  ],
+  releases: releasesOf('2025.12.5 2026.1.1 2026.2.0 2026.1.9', { word: 'stable', parts: 2 }),
+  forms: [floating, inParts, pinned],
 };
