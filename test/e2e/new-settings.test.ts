@@ -1,13 +1,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { generatedCompose } from '../rig/compose-text.ts';
 import { findContainers } from '../rig/engine-api.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { expectAttempt, expectWords } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
@@ -33,8 +33,7 @@ const environment = Object.fromEntries([from, pin, key].map(({ name }) => [name,
 
 /** A directory that is mounted as `/run`, with this text in the settings file that a server would write. */
 async function mounted(text: string) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-settings-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   const file = join(folder, 'svc-updater-settings.env');
   await writeFile(file, text, { mode: 0o600 });
   return {

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, inject, onTestFinished, test } from 'vitest';
@@ -7,6 +6,7 @@ import { publisher } from '../provenance/sign.ts';
 import { startBadRegistry } from '../rig/bad-registry.ts';
 import { findNamed, listImages } from '../rig/engine-api.ts';
 import { machinePlatform } from '../rig/image.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { expectAttempt } from './support/attempt.ts';
 import { runUpdater } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
@@ -18,8 +18,7 @@ const toNext = ['--target', 'v1.1.0'];
 
 /** A signed release whose only layer has this size. */
 async function signedRelease(instance: Instance, bytes: number) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-release-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   const anna = publisher();
   const digest = `sha256:${'0'.repeat(64)}`;
   const platforms = {

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { publisher } from '../provenance/sign.ts';
 import { buildImage, machinePlatform, sha256 } from '../rig/image.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { createInstance, type Instance } from './support/instance.ts';
@@ -24,8 +24,7 @@ interface Said {
 
 /** A downloaded release directory, and the options with which the updater uses it. */
 async function downloaded(instance: Instance, digest: string, said: Said = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-release-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   const { version = 'v1.1.0', files = {}, signer = anna } = said;
   const { manifest = none } = said;
   const platforms = { [await platform()]: { manifest, config: none } };

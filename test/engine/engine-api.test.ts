@@ -10,6 +10,7 @@ import {
   negotiateApiVersion,
 } from '../../src/engine/http/api-version.ts';
 import type { EngineErrorCode } from '../../src/engine/http/engine-error.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { startEngine } from './http-engine.ts';
 import { frame } from './raw-engine.ts';
 
@@ -42,8 +43,7 @@ async function all(lines: AsyncIterable<string>): Promise<string[]> {
 
 describe('the engine socket', () => {
   it('causes an error if the file is missing or no process listens on it', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'stale-socket-'));
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const directory = await temporaryDirectory();
     const [before, stale] = [join(directory, 'before.sock'), join(directory, 'engine.sock')];
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(before, resolve));

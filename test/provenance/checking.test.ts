@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { read } from '../documents/documents.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { publisher } from './sign.ts';
 
 /** The shell commands of docs/checking.md. */
@@ -20,9 +20,8 @@ const wanted = { product: 'svc', version: 'v1.5.0' };
 
 let directory = '';
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-checking-'));
+  directory = await temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 /** Runs a block in an empty home directory, without cached files of sigstore. */
 const type = (block: string) =>

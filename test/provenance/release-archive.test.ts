@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { createTarHeader } from '../../src/core/files/tar-header.ts';
 import { openReleaseArchive } from '../../src/provenance/release-archive.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { archiveOf } from './archive.ts';
 
 const blob = (digit: string) => `blobs/sha256/${digit.repeat(64)}`;
@@ -21,8 +22,7 @@ const whole = [
 ] as const;
 
 async function fileOf(bytes: Buffer): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-archive-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   const path = join(folder, 'svc-v1.5.0-linux-amd64.tar');
   await writeFile(path, bytes);
   return path;

@@ -1,19 +1,18 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { channelNames } from '../../scripts/lib/release/channel-files.ts';
 import { publisher, publisherWith } from '../../scripts/lib/release/sign.ts';
 import { svcProduct } from '../../src/core/names/product.ts';
 import { verifyChannelFile } from '../../src/provenance/channel-file.ts';
 import { assemble, layer } from '../rig/image.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { writeLayout } from './layouts.ts';
 
 async function prepared() {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-made-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   await writeLayout(join(folder, 'images'), { one: assemble([layer([])], {}) });
   const image = { reference: 'ghcr.io/acme/svc:v1.5.0', layout: 'images' };
   await writeFile(

@@ -1,12 +1,12 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkRelease } from '../../scripts/lib/release/check-release.ts';
 import { readLayout } from '../../scripts/lib/release/layout.ts';
 import { makeRelease, type Recipe } from '../../scripts/lib/release/make-release.ts';
 import { publisher } from '../../scripts/lib/release/sign.ts';
 import { assemble, type Image, layer, sha256 } from '../rig/image.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { writeLayout } from './layouts.ts';
 
 // docs/contract.md 3.22: scripts/release makes a release of images and files, and checks it as its readers do.
@@ -54,8 +54,7 @@ const facts = { product: 'svc', version: 'v1.5.0', channel: 'stable' } as const;
 
 /** A folder with a layout, the files of a release, and the recipe. */
 async function prepared(images: Record<string, Image> = { 'v1.5.0': imageFor(both) }) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-publish-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   const layout = join(folder, 'images');
   await writeLayout(layout, images);
   const assets = join(folder, 'assets');

@@ -1,17 +1,16 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { assemble, layer, sha256 } from '../rig/image.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { writeLayout } from './layouts.ts';
 
 const digits = 'a'.repeat(64);
 const image = assemble([layer([])], {});
 
 async function provenanceOf(bases: string, env: Record<string, string>) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-provenance-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   await writeLayout(join(folder, 'images'), { one: image });
   await mkdir(join(folder, 'files'));
   await writeFile(join(folder, 'files/svc.mjs'), 'x');

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { execa } from 'execa';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parseTrust } from '../../src/provenance/trust.ts';
 import { root } from '../documents/documents.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 
 const archive = 'the npm package';
 const integrity = `sha512-${createHash('sha512').update(archive).digest('base64')}`;
@@ -13,7 +13,7 @@ const integrity = `sha512-${createHash('sha512').update(archive).digest('base64'
 /** A checkout with only the required files, and programs that record their arguments. */
 let checkout = '';
 beforeEach(async () => {
-  checkout = await mkdtemp(join(tmpdir(), 'svc-publish-'));
+  checkout = await temporaryDirectory();
   await mkdir(join(checkout, 'scripts'));
   await copyFile(join(root, 'scripts/publish'), join(checkout, 'scripts/publish'));
   await mkdir(join(checkout, 'bin'));
@@ -52,7 +52,6 @@ esac`,
     '# Changelog\n\n## [1.5.0] - 2026-11-20\n\n### Added\n\n- New.\n\n## [1.4.0]\n\n- Old.\n',
   );
 });
-afterEach(() => rm(checkout, { recursive: true }));
 
 async function release(version: string, changelog: string) {
   await writeFile(join(checkout, 'package.json'), `{\n  "version": "${version}"\n}\n`);

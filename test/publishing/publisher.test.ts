@@ -1,16 +1,15 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { publisherWith } from '../../scripts/lib/release/sign.ts';
 import { verifyChannelFile } from '../../src/provenance/channel-file.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 
 /** A folder with two private keys, and scripts/publisher that writes to `out` in it. */
 async function prepared() {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-publisher-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   const keyAt = async (name: string) => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();

@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { assemble, layer, sha256 } from '../rig/image.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { writeLayout } from './layouts.ts';
 
 /** A registry that requires a token, as GitHub's does, and stores the pushed blobs and manifests. */
@@ -45,8 +45,7 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer> {
 }
 
 test('push.ts pushes a signed image unchanged with the credentials of docker, and its blobs only once', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-push-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   const { host, kept, asked } = await startRegistry();
   const image = assemble([layer([{ name: 'a', kind: 'file', content: 'a' }])], {});
   await writeLayout(join(folder, 'images'), { one: image });

@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { assemble, layer } from '../rig/image.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 import { writeLayout } from './layouts.ts';
 
 const npm = (name: string, version: string) => ({
@@ -19,8 +19,7 @@ const database =
 const file = (name: string, content: string) => ({ name, kind: 'file', content }) as const;
 
 async function sbomOf(licenses: string, files: Parameters<typeof layer>[0] | null) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-sbom-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   await writeFile(join(folder, 'licenses.txt'), licenses);
   const args = ['svc-updater', 'v1.0.0', join(folder, 'licenses.txt')];
   if (files !== null) {

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { chmod, cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, cp, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { defaultServerTiming } from '../../src/server/contract/timing.ts';
 import { StateStore } from '../../src/server/store/state-store.ts';
 import {
@@ -14,6 +13,7 @@ import { Journal, readJournal } from '../../src/updater/run/state/journal.ts';
 import { readStackRecord } from '../../src/updater/swarm/record/stack-record.ts';
 import { engineThat } from '../build-plan.ts';
 import { HostDouble } from '../rig/host-double/host-double.ts';
+import { temporaryDirectory } from '../rig/temporary-directory.ts';
 
 // Journal, record of a restore point, server store and record of a stack as written by release 1.0.0, with all fields.
 // Versions mix during an update, so later versions must read these files and write the same bytes.
@@ -22,8 +22,7 @@ const fixture = (name: string): string => new URL(`release-1.0.0/${name}`, impor
 
 /** A state directory with a fixture, accessible only to its owner. */
 async function directoryWith(name: string): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), 'recorded-'));
-  onTestFinished(() => rm(home, { recursive: true }));
+  const home = await temporaryDirectory();
   const directory = join(home, '.svc-updater');
   await mkdir(directory, { mode: 0o700 });
   await cp(fixture(name), join(directory, name));

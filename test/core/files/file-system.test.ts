@@ -1,28 +1,16 @@
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { diskFileSystem, replaceFileSafely } from '../../../src/core/files/file-system.ts';
+import { temporaryDirectory } from '../../rig/temporary-directory.ts';
 
 let root = '';
 const at = (name: string) => join(root, name);
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'file-system-'));
+  root = await temporaryDirectory();
 });
-afterEach(() => rm(root, { recursive: true, force: true }));
 
 describe('diskFileSystem', () => {
   it('treats impossible paths as missing', async () => {

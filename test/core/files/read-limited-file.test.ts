@@ -1,15 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { readLimitedFile } from '../../../src/core/files/read-limited-file.ts';
+import { temporaryDirectory } from '../../rig/temporary-directory.ts';
 
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'limited-'));
+  folder = await temporaryDirectory();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 it('reads a file up to the limit', async () => {
   const path = join(folder, 'file');

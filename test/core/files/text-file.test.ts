@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readTextFile, readTextFileIfExists } from '../../../src/core/files/text-file.ts';
+import { temporaryDirectory } from '../../rig/temporary-directory.ts';
 
 const mebibyte = 1024 * 1024;
 const restoreIt = 'Restore the file, or run {up} to recreate the app from its current files.';
@@ -15,10 +15,9 @@ let directory = '';
 let path = '';
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'read-files-'));
+  directory = await temporaryDirectory();
   path = join(directory, 'compose.yaml');
 });
-afterEach(() => rm(directory, { recursive: true, force: true }));
 
 describe('readTextFile', () => {
   it.each([

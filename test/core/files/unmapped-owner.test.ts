@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { findUnmappedOwner } from '../../../src/core/files/unmapped-owner.ts';
 import { mapIds } from '../../rig/id-maps.ts';
+import { temporaryDirectory } from '../../rig/temporary-directory.ts';
 
 const isRoot = process.getuid?.() === 0;
 const script = fileURLToPath(new URL('in-user-namespace.ts', import.meta.url));
@@ -17,8 +17,7 @@ const map = '0 100000 1\n1 200000 65536\n';
 it.skipIf(!isRoot)(
   'reports files with unmapped owners, and gives no new file to an unmapped user',
   async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-strangers-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await temporaryDirectory();
     await chown(folder, 100_000, 100_000);
     // Host ids: the engine's user, two unmapped owners, an unmapped group, two mapped owners (`nobody` is the last).
     const rows = [

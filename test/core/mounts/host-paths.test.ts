@@ -1,15 +1,14 @@
-import { lstat, mkdir, mkdtemp, readlink, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { lstat, mkdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths, isWithin } from '../../../src/core/mounts/host-paths.ts';
 import { linkAllHostPaths, linkHostPath } from '../../../src/core/mounts/link-paths.ts';
+import { temporaryDirectory } from '../../rig/temporary-directory.ts';
 
 let root = '';
 beforeEach(async () => {
-  root = await realpath(await mkdtemp(join(tmpdir(), 'host-paths-')));
+  root = await temporaryDirectory();
 });
-afterEach(() => rm(root, { recursive: true, force: true }));
 
 const bind = (source: string, destination: string, writable = true) => ({
   type: 'bind',

@@ -1,20 +1,17 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Compose } from '../../../src/engine/cli/compose.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
+import { temporaryDirectory } from '../../rig/temporary-directory.ts';
 import { startPlainEngine } from '../http-engine.ts';
 
 let directory = '';
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'compose-'));
+  directory = await temporaryDirectory();
   vi.stubEnv('PATH', `${directory}:${process.env.PATH}`);
 });
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(directory, { recursive: true, force: true });
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 /** A compose that runs `answers`, or `answersWithout` if it must not read env files. */
 async function composeThat(answers: string, answersWithout: string) {

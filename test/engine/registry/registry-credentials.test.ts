@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   parseRegistryCredentials,
   readRegistryCredentials,
 } from '../../../src/engine/registry/registry-credentials.ts';
+import { temporaryDirectory } from '../../rig/temporary-directory.ts';
 
 const auth = (text: string) => Buffer.from(text).toString('base64');
 const config = JSON.stringify({
@@ -45,8 +45,7 @@ describe('the credentials for an image', () => {
 });
 
 it('readRegistryCredentials reads the credentials from a file, and returns null without a file', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'registry-login-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
+  const directory = await temporaryDirectory();
   const file = join(directory, 'config.json');
   const auth = Buffer.from('me:secret').toString('base64');
   await writeFile(file, JSON.stringify({ auths: { 'ghcr.io': { auth } } }));

@@ -1,18 +1,17 @@
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { fileStore } from '../../../src/server/store/file-store.ts';
+import { temporaryDirectory } from '../../rig/temporary-directory.ts';
 import { read } from './counted.ts';
 
 let directory = '';
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-store-'));
+  directory = await temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const hammer = (name: string, times: number) =>
   execa('node', [fileURLToPath(new URL('hammer.ts', import.meta.url)), directory, name, String(times)], {

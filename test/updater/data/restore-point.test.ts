@@ -1,19 +1,6 @@
-import {
-  chmod,
-  chown,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../src/core/mounts/host-paths.ts';
 import { initialJournaledRestorePoint } from '../../../src/updater/compose/save/save-data.ts';
 import type { RestorePointLocation } from '../../../src/updater/data/data-context.ts';
@@ -29,6 +16,7 @@ import {
 } from '../../../src/updater/data/restore-point.ts';
 import { journalSchema } from '../../../src/updater/run/state/journal-schema.ts';
 import { journalData } from '../../build.ts';
+import { temporaryDirectory } from '../../rig/temporary-directory.ts';
 
 const at = Date.parse('2026-11-21T10:42:07Z');
 const run = '20261121T104207Z';
@@ -63,11 +51,10 @@ const pointOf = (
 });
 
 beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), 'point-'));
+  home = await temporaryDirectory();
   owner = { name: 'svc', directory: home };
   await mkdir(join(home, '.svc-updater'));
 });
-afterEach(() => rm(home, { recursive: true }));
 
 describe('the record of a restore point', () => {
   it('is read unchanged after writing, and does not exist before', async () => {

@@ -1,18 +1,6 @@
-import {
-  chmod,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { runAsRootAdvice } from '../../../../src/core/errors/advice.ts';
 import { diskFileSystem } from '../../../../src/core/files/file-system.ts';
 import {
@@ -22,6 +10,7 @@ import {
   replaceFiles,
   restoreFiles,
 } from '../../../../src/core/files/transaction/replace-files.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 let root = '';
 const run = '20261121T104207Z';
@@ -34,11 +23,10 @@ const both = () => [
 ];
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'replace-files-'));
+  root = await temporaryDirectory();
   await writeFile(at('.env'), 'A=1\r\n');
   await writeFile(at('compose.yaml'), 'old\n');
 });
-afterEach(() => rm(root, { recursive: true, force: true }));
 
 describe('replaceFiles', () => {
   it('replaces every file, backs up the old files and leaves no temporary files', async () => {

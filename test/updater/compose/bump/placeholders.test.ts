@@ -1,15 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createEnvPlaceholders } from '../../../../src/updater/compose/bump/plan-bump.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 let root = '';
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'stand-ins-'));
+  root = await temporaryDirectory();
 });
-afterEach(() => rm(root, { recursive: true, force: true }));
 
 /** Placeholders for a compose file, its env file and its linked file. Only `there.env` exists on the disk. */
 async function found(text: string, env = '', linked = '') {

@@ -1,11 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Engine } from '../../../../src/engine/cli/engine.ts';
 import { planBump } from '../../../../src/updater/compose/bump/plan-bump.ts';
 import { bumpOptions, composeText, projectFiles, rememberingLog } from '../../../build-plan.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 /**
  * Replaces `docker compose config`: prints the model of one simple file without variables except the project name.
@@ -32,7 +32,7 @@ awk '
 let root = '';
 const { PATH } = process.env;
 beforeEach(async () => {
-  root = await realpath(await mkdtemp(join(tmpdir(), 'plan-bump-')));
+  root = await temporaryDirectory();
   await mkdir(join(root, 'svc'));
   await writeFile(join(root, 'other'), '');
   await writeFile(join(root, 'docker'), fakeCompose);
@@ -41,7 +41,6 @@ beforeEach(async () => {
 });
 afterEach(() => {
   process.env.PATH = PATH;
-  return rm(root, { recursive: true, force: true });
 });
 
 /** The new text or null, the number of edits, and the log. */

@@ -1,20 +1,17 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readBumpProject } from '../../../../src/updater/compose/bump/read-bump-project.ts';
 import { bumpOptions, rememberingLog } from '../../../build-plan.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 let root = '';
 const working = process.cwd();
 beforeEach(async () => {
-  root = await realpath(await mkdtemp(join(tmpdir(), 'find-')));
+  root = await temporaryDirectory();
 });
-afterEach(() => {
-  process.chdir(working);
-  return rm(root, { recursive: true, force: true });
-});
+afterEach(() => void process.chdir(working));
 
 type Texts = Record<string, string>;
 

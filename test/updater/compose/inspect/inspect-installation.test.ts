@@ -1,5 +1,4 @@
-import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
@@ -12,17 +11,17 @@ import { Cancellation } from '../../../../src/updater/run/cancellation.ts';
 import type { InterruptionPredicate } from '../../../../src/updater/run/state/rollout.ts';
 import { container as built } from '../../../build.ts';
 import { composeText, engineThat, rememberingLog, updateOptions } from '../../../build-plan.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 let root = '';
 const { PATH } = process.env;
 beforeEach(async () => {
-  root = await realpath(await mkdtemp(join(tmpdir(), 'inspect-')));
+  root = await temporaryDirectory();
   await mkdir(join(root, 'svc'));
 });
-afterEach(async () => {
+afterEach(() => {
   process.env.PATH = PATH;
   for (const name of ['SIGINT', 'SIGTERM']) process.removeAllListeners(name);
-  await rm(root, { recursive: true, force: true });
 });
 
 const at = (name: string) => join(root, 'svc', name);

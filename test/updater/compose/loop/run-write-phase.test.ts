@@ -1,7 +1,6 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { readTextFile } from '../../../../src/core/files/text-file.ts';
 import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
 import { runWritePhase } from '../../../../src/updater/compose/loop/run-write-phase.ts';
@@ -9,11 +8,11 @@ import { Journal } from '../../../../src/updater/run/state/journal.ts';
 import { writeStackFiles } from '../../../../src/updater/swarm/rollout/write-stack-files.ts';
 import { changeover, journalData, project } from '../../../build.ts';
 import { composeText, engineWith, installed, planTo, preparedPlan, runContext } from '../../../build-plan.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 /** A compose directory with backups of five runs, a compose file, and the change of this run. */
 async function place() {
-  const directory = await mkdtemp(join(tmpdir(), 'write-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
+  const directory = await temporaryDirectory();
   const path = join(directory, 'compose.yaml');
   await writeFile(path, composeText({ app: 'acme/svc:v1.0.0' }));
   for (const name of [...earlier, 'by-hand'])

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../../src/engine/cli/engine.ts';
 import {
@@ -23,6 +20,7 @@ import {
   runContext,
   updateOptions,
 } from '../../../build-plan.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 afterEach(() => {
   for (const name of ['SIGINT', 'SIGTERM']) process.removeAllListeners(name);
@@ -146,9 +144,8 @@ it.each([
 describe('pullAdded', () => {
   let state = '';
   beforeEach(async () => {
-    state = await mkdtemp(join(tmpdir(), 'obtain-'));
+    state = await temporaryDirectory();
   });
-  afterEach(() => rm(state, { recursive: true, force: true }));
   const noted = [{ reference: 'acme/svc:v1.1.0', imageId: 'sha256:0' }];
   const begun = () => new Journal({ state, restore: async () => {} }, journalData({ tags: noted }));
 

@@ -1,22 +1,21 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { writeDockerConfig } from '../../../../src/updater/run/environment/docker-config.ts';
 import { Log } from '../../../../src/updater/run/log/run-log.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 let root = '';
 let warnings: string[] = [];
 const { HOME, PATH: path } = process.env;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'credentials-'));
+  root = await temporaryDirectory();
   warnings = [];
 });
 afterEach(() => {
   process.env.PATH = path;
   process.env.HOME = HOME;
-  return rm(root, { recursive: true, force: true });
 });
 
 async function prepared(config: unknown) {

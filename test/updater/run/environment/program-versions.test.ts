@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import {
@@ -8,10 +7,11 @@ import {
 } from '../../../../src/updater/run/environment/program-versions.ts';
 import { engine as engineAt } from '../../../build.ts';
 import { startEngine } from '../../../engine/http-engine.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 let directory = '';
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'programs-'));
+  directory = await temporaryDirectory();
   const script = `#!/bin/sh
 case "$*" in
 *'compose version'*) echo 5.9.9 ;;
@@ -21,10 +21,7 @@ esac
   await writeFile(join(directory, 'docker'), script, { mode: 0o755 });
   vi.stubEnv('PATH', `${directory}:${process.env.PATH}`);
 });
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(directory, { recursive: true, force: true });
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 const noted = { cli: '29.7.2', api: '1.55', compose: '5.4.0' };
 const asked = { cli: '29.9.9', compose: '5.9.9' };

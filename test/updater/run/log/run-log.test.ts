@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parseEventLine, parseJsonEventLine } from '../../../../src/core/progress/log-line.ts';
 import { rememberingLog } from '../../../build-plan.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 describe('Log', () => {
   it('logs each line with its level, its phase and, if specified, the percentage', () => {
@@ -80,11 +80,10 @@ describe('copyTo', () => {
   let directory = '';
   let path = '';
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'log-'));
+    directory = await temporaryDirectory();
     path = join(directory, 'state/last-run.log');
     await mkdir(join(directory, 'state'));
   });
-  afterEach(() => rm(directory, { recursive: true, force: true }));
 
   /** Messages of the copied log. The server must be able to parse every line. */
   const copied = async (file = path) =>

@@ -1,23 +1,22 @@
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { buildSettingsArchive } from '../../../../src/server/run/launch/launch-updater.ts';
 import { parseCommandLine, UsageError } from '../../../../src/updater/run/options/command-line.ts';
 import { addValuesFromSetFile } from '../../../../src/updater/run/options/set-file-values.ts';
 import { updateOptionsOf } from '../../../../src/updater/run/options/update-options.ts';
 import { promptForSettingValues } from '../../../../src/updater/run/prompt-for-setting-values.ts';
 import { engineWith, runContext } from '../../../build-plan.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 let path = '';
 let folder = '';
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'given-'));
+  folder = await temporaryDirectory();
   path = join(folder, 'settings.env');
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 /** The settings of a command line, or its errors. */
 async function read(args: readonly string[], isTerminal = false, env: Record<string, string> = {}) {

@@ -1,20 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import { readBumpOptions } from '../../../../src/updater/commands/bump.ts';
 import { parseCommandLine } from '../../../../src/updater/run/options/command-line.ts';
 import { addSettingsFromFile } from '../../../../src/updater/run/options/settings-file.ts';
 import { updateOptionsOf } from '../../../../src/updater/run/options/update-options.ts';
 import { rememberingLog, updateOptions } from '../../../build-plan.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 let directory = '';
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'settings-'));
+  directory = await temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const path = () => join(directory, '.svc-updater.yaml');
 

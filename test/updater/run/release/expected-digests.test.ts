@@ -1,13 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { addProjectOptions } from '../../../../src/updater/compose/inspect/choose-workers.ts';
 import { parseCommandLine } from '../../../../src/updater/run/options/command-line.ts';
 import { readExpectedDigests } from '../../../../src/updater/run/release/expected-digests.ts';
 import { engineWith, runContext, updateOptions } from '../../../build-plan.ts';
 import { archiveOf } from '../../../provenance/archive.ts';
 import { publisher } from '../../../provenance/sign.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 const digest = (digit: string) => `sha256:${digit.repeat(64)}`;
 const release = {
@@ -26,9 +26,8 @@ const release = {
 const anna = publisher();
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'release-'));
+  folder = await temporaryDirectory();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 async function given(more: { file?: string; bundle?: string; trust?: string } = {}): Promise<string[]> {
   const file = more.file ?? JSON.stringify(release);

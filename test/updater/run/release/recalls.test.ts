@@ -1,7 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { inspectAndPlan } from '../../../../src/updater/compose/begin-update.ts';
 import { preparePlan } from '../../../../src/updater/compose/prepare/prepare-plan.ts';
 import { createProjectRunState } from '../../../../src/updater/compose/recovery/project-run-state.ts';
@@ -21,6 +20,7 @@ import {
 } from '../../../build-plan.ts';
 import { serviceWith, specWith } from '../../../build-stack.ts';
 import { publisher } from '../../../provenance/sign.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 const channel = {
   ...{ format: 1, product: 'svc', channel: 'stable' },
@@ -33,10 +33,9 @@ const now = Date.parse('2026-11-27T08:00:00Z');
 const anna = publisher();
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'channel-'));
+  folder = await temporaryDirectory();
   await writeFile(join(folder, 'key.pem'), anna.key);
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const at = (name: string) => join(folder, name);
 const trusting = () => ['--trust', at('key.pem')];

@@ -1,18 +1,6 @@
-import {
-  chown,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chown, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { FileRecord } from '../../../../src/core/files/transaction/file-record.ts';
 import type { Outcome } from '../../../../src/core/progress/outcome.ts';
 import { describeSchemaMistake } from '../../../../src/core/text/json-text.ts';
@@ -42,6 +30,7 @@ import {
   project,
   record,
 } from '../../../build.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 import { brokenFields } from './broken-fields.ts';
 
 let state = '';
@@ -76,10 +65,9 @@ const backTo = (outcome: Outcome | null): UnfinishedState => ({
 });
 
 beforeEach(async () => {
-  state = await mkdtemp(join(tmpdir(), 'journal-'));
+  state = await temporaryDirectory();
   restored = 0;
 });
-afterEach(() => rm(state, { recursive: true, force: true }));
 
 describe('Journal', () => {
   it('is read unchanged after writing, is accessible only to the owner, and leaves no other file', async () => {

@@ -1,8 +1,7 @@
-import { chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { Log } from '../../../../src/updater/run/log/run-log.ts';
 import {
@@ -14,6 +13,7 @@ import {
 } from '../../../../src/updater/run/state/lock.ts';
 import { container, engine } from '../../../build.ts';
 import { startPlainEngine } from '../../../engine/http-engine.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 const own: Container = container('updater-1', { id: 'a'.repeat(64), name: 'svc-updater' });
 const other: Container = container('updater-2', { id: 'b'.repeat(64), name: 'svc-updater-2' });
@@ -30,11 +30,10 @@ const files = async (): Promise<string[]> =>
 const put = (name: string, content: string) => writeFile(at(name), content);
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'lock-'));
+  directory = await temporaryDirectory();
   await mkdir(at(''));
   lines = [];
 });
-afterEach(() => rm(directory, { recursive: true, force: true }));
 
 /** Response of the engine about a container: its status, null if it does not exist, or an error status. */
 type Answer = string | null | { status: number };

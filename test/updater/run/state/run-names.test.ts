@@ -1,14 +1,13 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { formatRunName, pruneBackups } from '../../../../src/updater/run/state/run-names.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 let directory = '';
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'backup-'));
+  directory = await temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const stamp = (day: number): string => formatRunName(Date.UTC(2026, 10, day));
 const days = (...list: number[]): string[] => list.map(stamp);

@@ -1,32 +1,19 @@
-import {
-  chmod,
-  chown,
-  link,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, link, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runAsRootAdvice } from '../../../../src/core/errors/advice.ts';
 import { openStateDirectory, stateDirectoryOf } from '../../../../src/updater/run/state/state-directory.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 let directory = '';
 const at = (...names: string[]): string => join(directory, '.svc-updater', ...names);
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'state-'));
+  directory = await temporaryDirectory();
 });
 afterEach(async () => {
   await chmod(directory, 0o700);
-  await rm(directory, { recursive: true, force: true });
 });
 
 const isRoot = process.getuid?.() === 0;

@@ -1,11 +1,11 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { planServiceUpdates } from '../../../../src/updater/swarm/plan/plan-service-updates.ts';
 import { readStackFiles } from '../../../../src/updater/swarm/plan/stack-files.ts';
 import { engineThat, runContext, target, updateOptions } from '../../../build-plan.ts';
 import { serviceWith, specWith } from '../../../build-stack.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
 
 /** Prints the last file like `docker stack config`, and records the environment of the call. */
 const docker = `#!${process.execPath}
@@ -18,8 +18,7 @@ process.stdout.write(text.replace(/\\$(\\w+)/g, (_, name) => process.env[name] ?
 let folder: string;
 let programs: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'stack-files-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  folder = await temporaryDirectory();
   programs = join(folder, 'bin');
   await mkdir(programs);
   await writeFile(join(programs, 'docker'), docker);

@@ -1,7 +1,6 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../../../src/core/mounts/host-paths.ts';
 import { composeLabels } from '../../../../../src/engine/objects/labels.ts';
 import type {
@@ -17,12 +16,12 @@ import { Journal, type JournalData } from '../../../../../src/updater/run/state/
 import { stateDirectoryOf } from '../../../../../src/updater/run/state/state-directory.ts';
 import { container, journalData } from '../../../../build.ts';
 import { updateOptions } from '../../../../build-plan.ts';
+import { temporaryDirectory } from '../../../../rig/temporary-directory.ts';
 
 let root = '';
 beforeEach(async () => {
-  root = await realpath(await mkdtemp(join(tmpdir(), 'locate-')));
+  root = await temporaryDirectory();
 });
-afterEach(() => rm(root, { recursive: true, force: true }));
 
 /** Host paths by their mount points in `root`. */
 type Mounts = Record<string, string>;

@@ -1,7 +1,6 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { ProjectFiles } from '../../../../../src/core/compose/project-files.ts';
 import { createVariableLookup } from '../../../../../src/core/compose/variables.ts';
 import { readTextFile } from '../../../../../src/core/files/text-file.ts';
@@ -13,12 +12,12 @@ import {
 } from '../../../../../src/updater/run/log/mask-rules.ts';
 import { Log } from '../../../../../src/updater/run/log/run-log.ts';
 import { container } from '../../../../build.ts';
+import { temporaryDirectory } from '../../../../rig/temporary-directory.ts';
 
 let directory: string;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-learn-'));
+  directory = await temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 const at = (path: string) => join(directory, path);
 

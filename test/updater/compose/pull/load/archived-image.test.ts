@@ -1,5 +1,4 @@
-import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openReleaseArchive } from '../../../../../src/provenance/release-archive.ts';
@@ -8,6 +7,7 @@ import {
   requireIntactArchive,
 } from '../../../../../src/updater/compose/pull/load/archived-image.ts';
 import { archiveOf, sha256 } from '../../../../provenance/archive.ts';
+import { temporaryDirectory } from '../../../../rig/temporary-directory.ts';
 
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 const digestOf = (bytes: Buffer) => `sha256:${sha256(bytes)}`;
@@ -28,8 +28,7 @@ const index = json({
 });
 
 async function opened(blobs: readonly Buffer[], files: Record<string, string> = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-archived-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   const path = join(folder, 'release.tar');
   const named = blobs.map((blob) => [`blobs/sha256/${sha256(blob)}`, blob] as const);
   await writeFile(

@@ -1,12 +1,12 @@
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { truncate, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { loadImagesFromArchive } from '../../../../../src/updater/compose/pull/load/load-images.ts';
 import { Log } from '../../../../../src/updater/run/log/run-log.ts';
 import { engineThat } from '../../../../engine/http-engine.ts';
 import { archiveOf, sha256 } from '../../../../provenance/archive.ts';
+import { temporaryDirectory } from '../../../../rig/temporary-directory.ts';
 
 const reference = 'acme/svc:v1.5.0';
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
@@ -18,8 +18,7 @@ const manifest = json({ config: { digest: digestOf(config) }, layers: [{ digest:
 
 let archive: string;
 beforeEach(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-load-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory();
   archive = join(folder, 'release.tar');
   const blobs = [config, layer, manifest].map((blob) => [`blobs/sha256/${sha256(blob)}`, blob] as const);
   const head = ['release.json', 'release.json.sigstore.json'].map((name) => [name, '{}'] as const);
