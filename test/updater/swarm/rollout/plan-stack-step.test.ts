@@ -71,7 +71,7 @@ function view(name: string, words: string): ServiceView {
 
 interface Given {
   app: string;
-  worker?: string;
+  worker?: string | undefined;
   second?: string;
   stopFirst?: boolean;
   hasBeenWell?: boolean;
@@ -109,120 +109,65 @@ const coming = 'new moving | comes';
 const started = 'new moving | started';
 const settled = 'new after | well | isSettled';
 const well = 'new moving | well';
+const scaledToZero = 'new moving | off | isStopped isOff';
 
 describe('nextUpdateWrite', () => {
-  it.each<[situation: string, given: Given, step: string]>([
-    ['the worker is stopped first', { app: quiet, worker: quiet }, 'stop-worker svc_worker'],
-    ['until none is alive', { app: quiet, worker: 'old stopped | ending' }, 'wait until svc_worker ends'],
-    ['the app moves then', { app: quiet, worker: stopped }, 'move-app svc_app'],
-    ['its tasks are waited for', { app: coming, worker: stopped }, 'wait until svc_app starts'],
-    [
-      'the worker moves when the app is well',
-      { app: well, worker: stopped, hasBeenWell: true },
-      'move-worker svc_worker',
-    ],
-    ['the app is settled first', { app: well, worker: well, hasBeenWell: true }, 'settle svc_app'],
-    [
-      'also where the write changes nothing',
-      { app: 'new moving after | well', hasBeenWell: true },
-      'settle svc_app',
-    ],
-    ['then all is done', { app: settled, worker: settled, hasBeenWell: true }, 'done'],
-  ])('returns the next step of an update: %s', (_, given, step) => expect(forward(given)).toBe(step));
-
-  it.each<[situation: string, given: Given, step: string]>([
-    [
-      'the app is stopped after the worker',
-      { app: quiet, worker: quiet, stopFirst: true },
-      'stop-worker svc_worker',
-    ],
-    ['the app is stopped', { app: quiet, worker: stopped, stopFirst: true }, 'stop-first svc_app'],
-    [
-      'until none is alive',
-      { app: 'old stopped | ending', worker: stopped, stopFirst: true },
-      'wait until svc_app ends',
-    ],
-    ['then it moves', { app: stopped, worker: stopped, stopFirst: true }, 'move-app svc_app'],
-    [
-      'a migration runs after it is stopped',
-      { app: stopped, worker: 'old before | none | once', stopFirst: true },
-      'move-worker svc_worker',
-    ],
-  ])('with --stop-first: %s', (_, given, step) => expect(forward(given)).toBe(step));
-
-  it.each<[situation: string, given: Given, step: string]>([
-    [
-      'is waited for while it ends',
-      { app: quiet, worker: 'old before | ending | isStopped isOff' },
-      'wait until svc_worker ends',
-    ],
-    [
-      'is settled at 0',
-      {
-        app: settled,
-        worker: 'new moving | off | isStopped isOff',
-        hasBeenWell: true,
-      },
-      'settle svc_worker',
-    ],
-  ])('handles a worker that its owner has scaled to 0: %s', (_, given, step) =>
-    expect(forward(given)).toBe(step),
+  it.each<[situation: string, app: string, worker: string | undefined, step: string]>([
+    ['the worker is stopped first', quiet, quiet, 'stop-worker svc_worker'],
+    ['until none is alive', quiet, 'old stopped | ending', 'wait until svc_worker ends'],
+    ['the app moves then', quiet, stopped, 'move-app svc_app'],
+    ['its tasks are waited for', coming, stopped, 'wait until svc_app starts'],
+  ])('returns the next step of an update: %s', (_, app, worker, step) =>
+    expect(forward({ app, worker })).toBe(step),
   );
 
-  it.each<[situation: string, given: Given, step: string]>([
-    [
-      'rolls the app back: it moves again',
-      { app: quiet, worker: stopped, hasBeenWell: true },
-      'move-app svc_app',
-    ],
-    [
-      'rolls the worker back: the old one is stopped before all else',
-      { app: well, worker: quiet, hasBeenWell: true },
-      'stop-worker svc_worker',
-    ],
-    [
-      'deploys the new file early: the rollback that it asks for is put aside',
-      { app: 'new after | comes', worker: stopped },
-      'move-app svc_app',
-    ],
-    [
-      'scales the stopped worker up: it is stopped again',
-      { app: started, worker: quiet },
-      'stop-worker svc_worker',
-    ],
-    ['has more than that changed in the app', { app: 'null | old', worker: quiet }, 'foreign svc_app'],
-  ])('reacts if another user %s', (_, given, step) => expect(forward(given)).toBe(step));
+  it.each<[situation: string, app: string, worker: string | undefined, step: string]>([
+    ['the worker moves when the app is well', well, stopped, 'move-worker svc_worker'],
+    ['the app is settled first', well, well, 'settle svc_app'],
+    ['also where the write changes nothing', 'new moving after | well', undefined, 'settle svc_app'],
+    ['then all is done', settled, settled, 'done'],
+    ['a worker that its owner has scaled to 0 is settled', settled, scaledToZero, 'settle svc_worker'],
+    ['somebody rolls the app back: it moves again', quiet, stopped, 'move-app svc_app'],
+    ['somebody rolls the worker back: it is stopped before all else', well, quiet, 'stop-worker svc_worker'],
+  ])('returns the next step after the app has been healthy: %s', (_, app, worker, step) =>
+    expect(forward({ app, worker, hasBeenWell: true })).toBe(step),
+  );
 
-  it.each<[situation: string, given: Given, step: string]>([
-    [
-      'a paused update, of which a new task has run for 5 s: Swarm is told again',
-      { app: 'new moving | half | isPaused', worker: stopped },
-      'move-app svc_app',
-    ],
-    [
-      'the worker is new, the app was not seen well yet',
-      { app: started, worker: 'new moving | well' },
-      'stop-worker svc_worker',
-    ],
-    ['killed while holding', { app: 'old held | held, clear', worker: stopped }, 'move-app svc_app'],
-  ])('resumes a run: %s', (_, given, step) => expect(forward(given)).toBe(step));
+  it.each<[situation: string, app: string, worker: string, step: string]>([
+    ['the app is stopped after the worker', quiet, quiet, 'stop-worker svc_worker'],
+    ['the app is stopped', quiet, stopped, 'stop-first svc_app'],
+    ['until none is alive', 'old stopped | ending', stopped, 'wait until svc_app ends'],
+    ['then it moves', stopped, stopped, 'move-app svc_app'],
+    ['a migration runs after it is stopped', stopped, 'old before | none | once', 'move-worker svc_worker'],
+  ])('with --stop-first: %s', (_, app, worker, step) =>
+    expect(forward({ app, worker, stopFirst: true })).toBe(step),
+  );
 
-  const migration = (words: string) => ({ worker: stopped, second: `${words} once` });
-  it.each<[situation: string, given: Given, step: string]>([
-    [
-      'runs after the workers are stopped',
-      { app: quiet, worker: quiet, second: 'old before | none | once' },
-      'stop-worker svc_worker',
-    ],
-    ['runs before the app', { app: quiet, ...migration('old before | none |') }, 'move-worker svc_second'],
-    ['is waited for', { app: quiet, ...migration('new moving | started |') }, 'wait until svc_second starts'],
-    [
-      'is never stopped',
-      { app: quiet, ...migration('new moving | comes |') },
-      'wait until svc_second starts',
-    ],
-    ['has succeeded', { app: quiet, ...migration('new moving | succeeded |') }, 'move-app svc_app'],
-  ])('a service that runs once %s', (_, given, step) => expect(forward(given)).toBe(step));
+  const endingAtZero = 'old before | ending | isStopped isOff';
+  it.each<[situation: string, app: string, worker: string, step: string]>([
+    ['a worker scaled to 0 ends: it is waited for', quiet, endingAtZero, 'wait until svc_worker ends'],
+    // Deploying the new file early requests a rollback.
+    ['the new file is deployed early', 'new after | comes', stopped, 'move-app svc_app'],
+    ['the stopped worker is scaled up: it is stopped again', started, quiet, 'stop-worker svc_worker'],
+    ['more than that is changed in the app', 'null | old', quiet, 'foreign svc_app'],
+  ])('reacts to another user: %s', (_, app, worker, step) => expect(forward({ app, worker })).toBe(step));
+
+  it.each<[situation: string, app: string, worker: string, step: string]>([
+    // A new task has run for 5 s: Swarm is told again.
+    ['a paused update', 'new moving | half | isPaused', stopped, 'move-app svc_app'],
+    ['the worker is new, the app was not seen well yet', started, well, 'stop-worker svc_worker'],
+    ['killed while holding', 'old held | held, clear', stopped, 'move-app svc_app'],
+  ])('resumes a run: %s', (_, app, worker, step) => expect(forward({ app, worker })).toBe(step));
+
+  it.each<[situation: string, worker: string, service: string, step: string]>([
+    ['runs after the workers are stopped', quiet, 'old before | none', 'stop-worker svc_worker'],
+    ['runs before the app', stopped, 'old before | none', 'move-worker svc_second'],
+    ['is waited for', stopped, 'new moving | started', 'wait until svc_second starts'],
+    ['is never stopped', stopped, 'new moving | comes', 'wait until svc_second starts'],
+    ['has succeeded', stopped, 'new moving | succeeded', 'move-app svc_app'],
+  ])('a service that runs once %s', (_, worker, service, step) =>
+    expect(forward({ app: quiet, worker, second: `${service} | once` })).toBe(step),
+  );
 
   it.each<[situation: string, look: string, step: string]>([
     ['is no longer waited for', 'new moving | stuck', 'nudge svc_app'],
@@ -248,34 +193,20 @@ describe('nextUpdateWrite', () => {
 });
 
 describe('nextRollbackWrite', () => {
-  it.each<[situation: string, given: Given, step: string]>([
-    ['the app is held first', { app: coming, worker: stopped }, 'hold svc_app'],
-    [
-      'new tasks are waited for',
-      { app: 'old held | held, coming', worker: stopped },
-      'wait until svc_app ends',
-    ],
-    ['then the app is as before', { app: 'old held | held, clear', worker: stopped }, 'restore svc_app'],
-    ['then the worker', { app: 'old before | held, clear', worker: stopped }, 'restore svc_worker'],
-    [
-      'the app is waited for',
-      { app: 'old before | held, clear', worker: 'old before | none' },
-      'wait until svc_app returns',
-    ],
-    ['then it is done', { app: quiet, worker: quiet }, 'done'],
-    ['one that was stopped comes back', { app: stopped, worker: stopped }, 'restore svc_app'],
-    [
-      'a new task may be about to start: it is held all the same, and its end tells',
-      { app: 'new moving | starting', worker: stopped },
-      'hold svc_app',
-    ],
-  ])('returns the next step of a rollback: %s', (_, given, step) => expect(back(given)).toBe(step));
-
-  it.each<[situation: string, given: Given]>([
-    ['moving', { app: started, worker: stopped }],
-    ["somebody's", { app: 'null | started', worker: stopped }],
-  ])('restores nothing after a new task has started, with this state of the app: %s', (_, given) =>
-    expect(back(given)).toBe('started'),
+  it.each<[situation: string, app: string, worker: string, step: string]>([
+    ['the app is held first', coming, stopped, 'hold svc_app'],
+    ['new tasks are waited for', 'old held | held, coming', stopped, 'wait until svc_app ends'],
+    ['then the app is as before', 'old held | held, clear', stopped, 'restore svc_app'],
+    ['then the worker', 'old before | held, clear', stopped, 'restore svc_worker'],
+    ['the app is waited for', 'old before | held, clear', 'old before | none', 'wait until svc_app returns'],
+    ['then it is done', quiet, quiet, 'done'],
+    ['one that was stopped comes back', stopped, stopped, 'restore svc_app'],
+    // Whether it was about to start is known when it ends.
+    ['a new task that may be about to start is held', 'new moving | starting', stopped, 'hold svc_app'],
+    ['nothing is restored after a new task has started', started, stopped, 'started'],
+    ["nor if somebody's task has started", 'null | started', stopped, 'started'],
+  ])('returns the next step of a rollback: %s', (_, app, worker, step) =>
+    expect(back({ app, worker })).toBe(step),
   );
 
   it('does not restore a worker that another user has edited', () => {
@@ -284,32 +215,21 @@ describe('nextRollbackWrite', () => {
 });
 
 describe('every possible view', () => {
-  const sides = [
-    'old before',
-    'old stopped',
-    'old held',
-    'old other',
-    'new moving',
-    'new after',
-    'new other',
-    'null',
-  ];
+  const olds = ['old before', 'old stopped', 'old held', 'old other'];
+  const sides = [...olds, 'new moving', 'new after', 'new other', 'null'];
   const flags = ['', 'isSettled', 'isPaused', 'isOff isStopped'];
   const services = sides.flatMap((side) =>
     Object.keys(looks).flatMap((look) => flags.map((flag) => `${side} | ${look} | ${flag}`)),
   );
+  const workers = [quiet, stopped, 'old stopped | ending', well, settled, 'null | none'];
   const all: StackView[] = services.flatMap((app) =>
-    [
-      'old before | old',
-      stopped,
-      'old stopped | ending',
-      well,
-      'new after | well | isSettled',
-      'null | none',
-    ].flatMap((worker) =>
+    workers.flatMap((worker) =>
       [false, true].map((hasBeenWell) => stack({ app, worker, hasBeenWell, stopFirst: app.length % 2 > 0 })),
     ),
   );
+  type Writing = Extract<StackStep, { kind: 'write' }>;
+  const writes = (step: StackStep, write: Writing['write']): step is Writing =>
+    step.kind === 'write' && step.write === write;
   /** The views that violate the rule. */
   const wrong = (
     next: (view: StackView) => StackStep,
@@ -323,26 +243,17 @@ describe('every possible view', () => {
         step.kind !== 'write' ||
         (swarmWrites[step.write].from as readonly unknown[]).includes(step.service.side),
     ],
-    [
-      'never writes what leads back',
-      (_, step) => step.kind !== 'write' || (step.write !== 'hold' && step.write !== 'restore'),
-    ],
+    ['never writes what leads back', (_, step) => !writes(step, 'hold') && !writes(step, 'restore')],
     [
       'moves the app only beside no old worker',
       ({ workers }, step) =>
-        step.kind !== 'write' ||
-        step.write !== 'move-app' ||
-        workers.every(({ tasks }) => tasks.oldAlive.length === 0),
+        !writes(step, 'move-app') || workers.every(({ tasks }) => tasks.oldAlive.length === 0),
     ],
     [
       'moves a worker only beside an app that is well',
-      ({ app }, step) =>
-        step.kind !== 'write' || step.write !== 'move-worker' || (app.side === 'new' && app.tasks.isHealthy),
+      ({ app }, step) => !writes(step, 'move-worker') || (app.side === 'new' && app.tasks.isHealthy),
     ],
-    [
-      'settles only what is well',
-      (_, step) => step.kind !== 'write' || step.write !== 'settle' || step.service.tasks.isHealthy,
-    ],
+    ['settles only what is well', (_, step) => !writes(step, 'settle') || step.service.tasks.isHealthy],
     [
       'is done only when all are new, settled and well',
       ({ app, workers }, step) =>
@@ -361,11 +272,7 @@ describe('every possible view', () => {
     ],
     [
       'restores the app only when no new task is alive',
-      ({ app }, step) =>
-        step.kind !== 'write' ||
-        step.write !== 'restore' ||
-        step.service !== app ||
-        app.tasks.newAlive.length === 0,
+      ({ app }, step) => !writes(step, 'restore') || step.service !== app || app.tasks.newAlive.length === 0,
     ],
     ['never moves anything', (_, step) => step.kind !== 'write' || !step.write.startsWith('move')],
     [
