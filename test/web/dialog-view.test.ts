@@ -11,7 +11,9 @@ import {
   begin,
   endedRun,
   halfway,
+  latestOf,
   loggedOut,
+  nextOf,
   nothing,
   onTheWay,
   page,
@@ -39,15 +41,15 @@ const jobs = [
 const jobReason: Reason = { code: 'backup-running', message: 'a backup', jobs };
 const place = { code: 'no-engine', message: 'no engine' } as const;
 const open = run(runOf());
+const first = run(runOf({ upgradePath: path }));
+const firstEnded = (outcome: Run['outcome']) => run(endedRun(outcome, { upgradePath: path }));
+const firstInStatus = status({ ...onTheWay, run: runOf({ upgradePath: path }) });
+const halfwayCancelled = halfway({ pendingStep: null, run: endedRun('updated') });
+const second = { id: 'run2', to: 'v2.0.0', upgradePath: path };
 const replacing = run(runOf({ state: 'recreate' }));
 const user: PageAction = { kind: 'status', status: { version: 'v1.4.2', updating: false } };
 const problem = { status: 503, detail: 'closed' };
-const offer = {
-  from: 'v1.5.0',
-  to: 'v1.4.2',
-  at: begin,
-  downtimeSeconds: 9,
-};
+const offer = { from: 'v1.5.0', to: 'v1.4.2', at: begin, downtimeSeconds: 9 };
 const asking: PageAction = { kind: 'rollback', rollback: { kind: 'asking', to: 'v1.4.2', since: 2000 } };
 const offered: PageAction = { kind: 'rollback', rollback: { kind: 'offer', offer } };
 const rollbackRefused: PageAction = {
@@ -95,42 +97,14 @@ describe('the first view of a dialog', () => {
     // Upgrade paths.
     ['pendingStep', [halfway()]],
     // The stream reports the result before the next status does, and the old server may still respond.
-    [
-      'pendingStep',
-      [status(onTheWay), run(runOf({ upgradePath: path })), run(endedRun('updated', { upgradePath: path }))],
-    ],
-    [
-      'pendingStep',
-      [
-        status({ ...onTheWay, run: runOf({ upgradePath: path }) }),
-        run(endedRun('updated', { upgradePath: path })),
-        status({ ...onTheWay, run: runOf({ upgradePath: path }) }),
-      ],
-    ],
-    [
-      'failed',
-      [status(onTheWay), run(runOf({ upgradePath: path })), run(endedRun('failed', { upgradePath: path }))],
-    ],
-    ['updating', [halfway(), status({ run: runOf({ id: 'run2', to: 'v2.0.0', upgradePath: path }) })]],
-    [
-      'updated',
-      [
-        halfway(),
-        run(runOf({ id: 'run2', to: 'v2.0.0', upgradePath: path })),
-        run(endedRun('updated', { id: 'run2', to: 'v2.0.0', upgradePath: path })),
-      ],
-    ],
+    ['pendingStep', [status(onTheWay), first, firstEnded('updated')]],
+    ['pendingStep', [firstInStatus, firstEnded('updated'), firstInStatus]],
+    ['failed', [status(onTheWay), first, firstEnded('failed')]],
+    ['updating', [halfway(), status({ run: runOf(second) })]],
+    ['updated', [halfway(), run(runOf(second)), run(endedRun('updated', second))]],
     // A cancelled upgrade path ends at the running version.
-    ['available', [halfway({ pendingStep: null, run: endedRun('updated') })]],
-    [
-      'updated',
-      [
-        status(onTheWay),
-        run(runOf({ upgradePath: path })),
-        halfway(),
-        halfway({ pendingStep: null, run: endedRun('updated') }),
-      ],
-    ],
+    ['available', [halfwayCancelled]],
+    ['updated', [status(onTheWay), first, halfway(), halfwayCancelled]],
     // Results of automatic updates that changed nothing.
     [
       'available',
@@ -156,18 +130,8 @@ describe('the first view of a dialog', () => {
 
   it('covers each state, outcome and reason', () => {
     const kinds = runStates.map((state) => viewAfter([status(), run(runOf({ state, outcome: null }))]).kind);
-    expect(kinds.slice(0, 10)).toEqual([
-      'waiting',
-      'preparing',
-      'preparing',
-      'updating',
-      'updating',
-      'updating',
-      'updating',
-      'updating',
-      'late',
-      'late',
-    ]);
+    const updating = Array(5).fill('updating');
+    expect(kinds.slice(0, 10)).toEqual(['waiting', 'preparing', 'preparing', ...updating, 'late', 'late']);
     expect(viewAfter([status(), run(runOf({ state: 'tea' as never }))]).kind).toBe('other-state');
     const rollback = (state: Run['state']) => run(runOf({ kind: 'rollback', state }));
     expect(viewAfter([status(), rollback('waiting')]).kind).toBe('waiting');
@@ -180,16 +144,7 @@ describe('the first view of a dialog', () => {
     const ends = [...runOutcomes, 'tea' as never].map(
       (end) => viewAfter([status(), open, run(endedRun(end))]).kind,
     );
-    expect(ends).toEqual([
-      'updated',
-      'unchanged',
-      'failed',
-      'failed',
-      'broken',
-      'cancelled',
-      'broken',
-      'other-end',
-    ]);
+    expect(ends.join(' ')).toBe('updated unchanged failed failed broken cancelled broken other-end');
     const reasons = blockingReasonCodes.map((code) => {
       const reason = /^(?!update).*-(?:queued|running)$/.test(code)
         ? { ...jobReason, code }
@@ -240,20 +195,8 @@ describe('the first view of a dialog', () => {
   });
 
   it('offers a required intermediate release', () => {
-    const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
-    const view = viewAfter([
-      status({
-        latest,
-        next: {
-          version: 'v2.8.0',
-          major: true,
-          downloaded: null,
-          estimatedSeconds: null,
-          upgradePath: ['v2.8.0'],
-          settings: [],
-        },
-      }),
-    ]);
+    const next = nextOf(['v2.8.0'], { major: true });
+    const view = viewAfter([status({ latest: latestOf('v3.0.0'), next })]);
     expect(view.heading).toBe('v3.0.0 is available');
     expect(partOf(view, 'box')).toMatchObject({ heading: 'v2.8.0 must be installed before v3.0.0' });
     expect(ordersIn(view)).toEqual([{ target: 'v2.8.0' }]);
@@ -268,8 +211,7 @@ describe('the first view of a dialog', () => {
     expect(partOf(view, 'path')).toMatchObject({ versions: ['v1.4.2', ...path], done: 1 });
     expect(partOf(view, 'box')).toMatchObject({ heading: englishTexts.majorWarning });
     // The path ends before the latest release.
-    const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
-    const before = viewAfter([status({ ...onTheWay, latest })]);
+    const before = viewAfter([status({ ...onTheWay, latest: latestOf('v3.0.0') })]);
     expect(before.heading).toBe('v3.0.0 is available');
     expect(partOf(before, 'path')).toBeUndefined();
     expect(ordersIn(viewAfter([status({ ...onTheWay, reason: jobReason })]))).toEqual([
@@ -280,8 +222,8 @@ describe('the first view of a dialog', () => {
   });
 
   it('shows the position on an upgrade path', () => {
-    const second = viewAfter([status(), run(runOf({ to: 'v2.0.0', upgradePath: path }))]);
-    expect(partOf(second, 'path')).toMatchObject({ versions: path, done: 1, isRunning: true });
+    const last = viewAfter([status(), run(runOf({ to: 'v2.0.0', upgradePath: path }))]);
+    expect(partOf(last, 'path')).toMatchObject({ versions: path, done: 1, isRunning: true });
     expect(partOf(viewAfter([status(), open]), 'path')).toBeUndefined();
     const between = viewAfter([halfway()], 61_000);
     expect(between).toMatchObject({
@@ -294,11 +236,7 @@ describe('the first view of a dialog', () => {
       ...onTheWay,
       run: endedRun('updated', { id: 'run0', to: 'v1.4.2', upgradePath: ['v1.4.2', 'v1.4.3'] }),
     });
-    const next = viewAfter([
-      older,
-      run(runOf({ upgradePath: path })),
-      run(endedRun('updated', { upgradePath: path })),
-    ]);
+    const next = viewAfter([older, first, firstEnded('updated')]);
     expect(partOf(next, 'text')).toMatchObject({ text: englishTexts.nextStartsSoon('v2.0.0') });
     expect(partOf(next, 'path')).toMatchObject({ versions: path, done: 1 });
   });

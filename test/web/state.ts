@@ -27,18 +27,31 @@ export const runOf = (change: Partial<Run> = {}): Run =>
 export const endedRun = (outcome: Run['outcome'], change: Partial<Run> = {}): Run =>
   runOf({ outcome, state: outcome ?? 'pull', percent: null, endedAt: begin, ...change });
 
+export const latestOf = (version: string): NonNullable<Status['latest']> => ({
+  version,
+  url: null,
+  notes: null,
+  publishedAt: null,
+});
+
+/** A release that can be installed next, as the first one of the path. */
+export const nextOf = (
+  upgradePath: readonly [string, ...string[]],
+  { major = false } = {},
+): NonNullable<Status['next']> => ({
+  version: upgradePath[0],
+  major,
+  downloaded: null,
+  estimatedSeconds: null,
+  upgradePath: [...upgradePath],
+  settings: [],
+});
+
 export const statusOf = (change: Partial<Status> = {}): Status => ({
   version: 'v1.4.2',
   channel: 'stable',
-  latest: { version: 'v1.5.0', url: null, notes: null, publishedAt: null },
-  next: {
-    version: 'v1.5.0',
-    major: false,
-    downloaded: null,
-    estimatedSeconds: null,
-    upgradePath: ['v1.5.0'],
-    settings: [],
-  },
+  latest: latestOf('v1.5.0'),
+  next: nextOf(['v1.5.0']),
   prefetch: null,
   skipped: null,
   automatic: null,
@@ -75,27 +88,13 @@ export const automaticOf = (change: Partial<Automatic> = {}): Automatic => ({
 
 /** The available upgrade path if v1.5.0 must be installed before v2.0.0. */
 export const onTheWay: Partial<Status> = {
-  latest: { version: 'v2.0.0', url: null, notes: null, publishedAt: null },
-  next: {
-    version: 'v1.5.0',
-    major: false,
-    downloaded: null,
-    estimatedSeconds: null,
-    upgradePath: ['v1.5.0', 'v2.0.0'],
-    settings: [],
-  },
+  latest: latestOf('v2.0.0'),
+  next: nextOf(['v1.5.0', 'v2.0.0']),
 };
 export const path = ['v1.5.0', 'v2.0.0'];
 /** The status after the first update of the path: v1.5.0 is running, and v2.0.0 is next. */
 export const halfway = (change: Partial<Status> = {}): PageAction => {
-  const next = {
-    version: 'v2.0.0',
-    major: true,
-    downloaded: null,
-    estimatedSeconds: null,
-    upgradePath: ['v2.0.0'],
-    settings: [],
-  };
+  const next = nextOf(['v2.0.0'], { major: true });
   const pendingStep = { to: 'v2.0.0', reason: 'not yet', since: begin, until: '2026-11-20T11:00:00.000Z' };
   const run = endedRun('updated', { upgradePath: path });
   return status({ ...onTheWay, version: 'v1.5.0', next, pendingStep, run, ...change });
