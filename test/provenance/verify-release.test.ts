@@ -39,6 +39,8 @@ const proven = (
   const { file: bytes = file, ...rest } = given;
   return verifyRelease(bytes, rest.bundle ?? anna.sign(bytes), rest.trust ?? trust, rest.wanted ?? wanted);
 };
+/** A release with other fields. */
+const other = (change: object) => ({ file: bytesOf({ ...release, ...change }) });
 const changed = (bundle: string, change: (whole: never) => void): string => {
   const whole = JSON.parse(bundle);
   change(whole as never);
@@ -93,18 +95,10 @@ describe('a release', () => {
       { trust: { identity: 'x', issuer: 'y', root: {} } },
       'with a key, not with a certificate',
     ],
-    [
-      'that is too large',
-      { file: bytesOf({ ...release, more: 'x'.repeat(300_000) }) },
-      'larger than 256 KiB',
-    ],
-    ['of a form to come', { file: bytesOf({ ...release, format: 2 }) }, 'format'],
-    ['with a path for a file', { file: bytesOf({ ...release, files: { '../x': digest('x') } }) }, 'files'],
-    [
-      'with a digest that is none',
-      { file: bytesOf({ ...release, files: { a: 'sha256:00' } }) },
-      'files.a must be sha256',
-    ],
+    ['that is too large', other({ more: 'x'.repeat(300_000) }), 'larger than 256 KiB'],
+    ['of a form to come', other({ format: 2 }), 'format'],
+    ['with a path for a file', other({ files: { '../x': digest('x') } }), 'files'],
+    ['with a digest that is none', other({ files: { a: 'sha256:00' } }), 'files.a must be sha256'],
   ])('is rejected if signed %s', async (_, given, why) => {
     await expect(proven(given)).rejects.toThrow(UnverifiedError);
     await expect(proven(given)).rejects.toThrow(why);

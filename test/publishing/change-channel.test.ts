@@ -21,43 +21,35 @@ const dates = [
 ];
 const why = 'It deletes uploads.';
 
+const urgentNow = 'security update for all versions older than v1.3.1 (Passwords can be read.)';
+const rolloutNow = 'v1.4.0 to 10 % of all instances';
+type Name = 'urgent' | 'recall' | 'rollout';
+const urgent = (version: string): ChannelCommand => ({ name: 'urgent', version, why });
+const recall = (version: string): ChannelCommand => ({ name: 'recall', version, why });
+const rollout = (version: string, percent: string): ChannelCommand => ({ name: 'rollout', version, percent });
+const withdraw = (name: Name, version?: string) =>
+  ({ name, ...(version !== undefined && { version }), withdraw: true }) as ChannelCommand;
+
 describe('the difference made by a command', () => {
   it.each<[ChannelCommand, string[]]>([
     [{ name: 'renew' }, []],
     [
-      { name: 'urgent', version: 'v1.4.1', why },
-      [
-        'urgent: security update for all versions older than v1.3.1 (Passwords can be read.) → security update for all versions older than v1.4.1 (It deletes uploads.)',
-      ],
+      urgent('v1.4.1'),
+      [`urgent: ${urgentNow} → security update for all versions older than v1.4.1 (It deletes uploads.)`],
     ],
-    [
-      { name: 'urgent', withdraw: true },
-      ['urgent: security update for all versions older than v1.3.1 (Passwords can be read.) → none'],
-    ],
+    [withdraw('urgent'), [`urgent: ${urgentNow} → none`]],
     [
       { name: 'recall', version: 'v1.3.0', why, url: 'https://svc.test/' },
       ['recall of v1.3.0: none → recalled (It deletes uploads., https://svc.test/)'],
     ],
     [
-      { name: 'recall', version: 'v1.4.0', why },
-      [
-        'recall of v1.4.0: none → recalled (It deletes uploads.)',
-        'rollout: v1.4.0 to 10 % of all instances → none',
-      ],
+      recall('v1.4.0'),
+      ['recall of v1.4.0: none → recalled (It deletes uploads.)', `rollout: ${rolloutNow} → none`],
     ],
-    [
-      { name: 'recall', version: 'v1.2.0', why },
-      ['recall of v1.2.0: recalled (It does not start.) → recalled (It deletes uploads.)'],
-    ],
-    [
-      { name: 'recall', version: 'v1.2.0', withdraw: true },
-      ['recall of v1.2.0: recalled (It does not start.) → none'],
-    ],
-    [
-      { name: 'rollout', version: 'v1.4.0', percent: '50' },
-      ['rollout: v1.4.0 to 10 % of all instances → v1.4.0 to 50 % of all instances'],
-    ],
-    [{ name: 'rollout', withdraw: true }, ['rollout: v1.4.0 to 10 % of all instances → none']],
+    [recall('v1.2.0'), ['recall of v1.2.0: recalled (It does not start.) → recalled (It deletes uploads.)']],
+    [withdraw('recall', 'v1.2.0'), ['recall of v1.2.0: recalled (It does not start.) → none']],
+    [rollout('v1.4.0', '50'), [`rollout: ${rolloutNow} → v1.4.0 to 50 % of all instances`]],
+    [withdraw('rollout'), [`rollout: ${rolloutNow} → none`]],
   ])('%j', (command, lines) => {
     expect(describeChange(current, changeChannel(current, command, validity))).toEqual([...dates, ...lines]);
   });
@@ -77,46 +69,34 @@ describe('the difference made by a command', () => {
 describe('a command is rejected', () => {
   it.each<[string, ChannelCommand, string]>([
     ['without a reason', { name: 'recall', version: 'v1.3.0', why: ' ' }, '--why TEXT is missing'],
-    ['for a tag that is no release', { name: 'recall', version: '1.3', why }, '"1.3" is not a release'],
+    ['for a tag that is no release', recall('1.3'), '"1.3" is not a release'],
     [
       'for a release of the other channel',
-      { name: 'urgent', version: 'v1.5.0-canary.1', why },
+      urgent('v1.5.0-canary.1'),
       'v1.5.0-canary.1 is a canary release, but this is the file of the stable channel',
     ],
-    ['if the urgent release is recalled', { name: 'urgent', version: 'v1.2.0', why }, 'v1.2.0 is recalled'],
-    [
-      'if a newer release is urgent',
-      { name: 'urgent', version: 'v1.3.0', why },
-      'v1.3.1 is urgent already and newer than v1.3.0',
-    ],
-    [
-      'if another release is urgent',
-      { name: 'urgent', version: 'v1.3.0', withdraw: true },
-      'the urgent update is v1.3.1, not v1.3.0',
-    ],
+    ['if the urgent release is recalled', urgent('v1.2.0'), 'v1.2.0 is recalled'],
+    ['if a newer release is urgent', urgent('v1.3.0'), 'v1.3.1 is urgent already and newer than v1.3.0'],
+    ['if another release is urgent', withdraw('urgent', 'v1.3.0'), 'the urgent update is v1.3.1, not v1.3.0'],
     [
       'if there is no such recall',
-      { name: 'recall', version: 'v1.3.0', withdraw: true },
+      withdraw('recall', 'v1.3.0'),
       'v1.3.0 is not recalled, so there is nothing to withdraw',
     ],
-    [
-      'if the release to roll out is recalled',
-      { name: 'rollout', version: 'v1.2.0', percent: '5' },
-      'v1.2.0 is recalled',
-    ],
+    ['if the release to roll out is recalled', rollout('v1.2.0', '5'), 'v1.2.0 is recalled'],
     [
       'if a newer release is rolled out',
-      { name: 'rollout', version: 'v1.3.2', percent: '5' },
+      rollout('v1.3.2', '5'),
       'the current rollout is of v1.4.0, which is newer than v1.3.2',
     ],
     [
       'if another release is rolled out',
-      { name: 'rollout', version: 'v1.3.0', withdraw: true },
+      withdraw('rollout', 'v1.3.0'),
       'the staged rollout is of v1.4.0, not of v1.3.0',
     ],
     ...['101', '-1', '10.5', '', '5%'].map((percent): [string, ChannelCommand, string] => [
       `with the percentage ${percent}`,
-      { name: 'rollout', version: 'v1.4.0', percent },
+      rollout('v1.4.0', percent),
       `the percentage must be a whole number from 0 to 100, not "${percent}"`,
     ]),
   ])('%s', (_, command, message) => {

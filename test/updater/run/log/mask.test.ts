@@ -7,27 +7,7 @@ const mask = (secrets: Record<string, string>, text: string, more: Partial<MaskR
     text,
   );
 
-const marks = [
-  '_',
-  '"',
-  '\\',
-  '$',
-  "'",
-  '%',
-  '/',
-  ' ',
-  '+',
-  '<',
-  '&',
-  '`',
-  '(',
-  '*',
-  ';',
-  '#',
-  '~',
-  '\n',
-  '\t',
-];
+const marks = [...'_"\\$\'%/ +<&`(*;#~\n\t'];
 
 /** Encodings in which programs write a text inside another text. */
 const spellings: Record<string, (text: string) => string> = {
