@@ -26,15 +26,15 @@ function project(roots: Record<string, string>, linked: Record<string, string> =
 
 const services = 'services: {app: {image: svc}}';
 
+const short = (path: string) => path.replace('/srv/', '');
+const placesOf = (sources: readonly { file: { file: { path: string } }; base: string }[]) =>
+  sources.map(({ file, base }) => `${short(file.file.path)} from ${short(base)}`);
+
 describe('the root files', () => {
-  it.each<[string, Record<string, string>, Partial<ProjectFiles>, [path: string, base: string][]]>([
-    ['one', { 'p/c.yaml': services }, {}, [['p/c.yaml', '/srv/p']]],
-  ])('are listed with their directories: %s', (_, texts, more, expected) => {
-    const found = listRootSources({ ...project(texts), ...more });
-    expect(found.map(({ file, base }) => [file.file.path, base])).toEqual(
-      expected.map(([path, base]) => [`/srv/${path}`, base]),
-    );
-    expect(found.map(({ followsIncludes: follows }) => follows)).toEqual(expected.map(() => true));
+  it('are listed with their directories', () => {
+    const found = listRootSources(project({ 'p/c.yaml': services }));
+    expect(placesOf(found)).toEqual(['p/c.yaml from p']);
+    expect(found.map(({ followsIncludes: follows }) => follows)).toEqual([true]);
   });
 
   it.each<[string, string, string | undefined]>([
@@ -57,53 +57,29 @@ describe('the files of an include', () => {
     'p/x.env': 'V=x\nOWN=x',
     'p/y.env': 'OWN=${V}y',
   };
-  it.each<[string, string, string, [path: string, base: string][], own: string | undefined, V: string]>([
-    ['short', '[sub/a.yaml]', '', [['p/sub/a.yaml', '/srv/p/sub']], 'sub', 'sub'],
-    [
-      'by a path with variables',
-      '["${D:-sub}/../a.yaml"]',
-      'V=root',
-      [['p/a.yaml', '/srv/p']],
-      undefined,
-      'root',
-    ],
+  const inSub = ['p/sub/a.yaml from p/sub'];
+  /** `variables` are the values of `OWN` and `V`. */
+  it.each<[string, include: string, env: string, places: string[], variables: [string | undefined, string]]>([
+    ['short', 'sub/a.yaml', '', inSub, ['sub', 'sub']],
+    ['by a path with variables', '"${D:-sub}/../a.yaml"', 'V=root', ['p/a.yaml from p'], [undefined, 'root']],
     [
       'a list, from the directory of the first',
-      '[{path: [sub/a.yaml, o/b.yaml]}]',
+      '{path: [sub/a.yaml, o/b.yaml]}',
       '',
-      [
-        ['p/sub/a.yaml', '/srv/p/sub'],
-        ['p/o/b.yaml', '/srv/p/sub'],
-      ],
-      'sub',
-      'sub',
+      [...inSub, 'p/o/b.yaml from p/sub'],
+      ['sub', 'sub'],
     ],
     [
       'with a project directory',
-      '[{path: sub/a.yaml, project_directory: "${D:-pd}"}]',
+      '{path: sub/a.yaml, project_directory: "${D:-pd}"}',
       '',
-      [['p/sub/a.yaml', '/srv/p/pd']],
-      'pd',
-      'pd',
+      ['p/sub/a.yaml from p/pd'],
+      ['pd', 'pd'],
     ],
-    [
-      'with an env file',
-      '[{path: sub/a.yaml, env_file: "${E:-x.env}"}]',
-      '',
-      [['p/sub/a.yaml', '/srv/p/sub']],
-      'x',
-      'x',
-    ],
-    [
-      'without any env file',
-      '[{path: sub/a.yaml, env_file: /dev/null}]',
-      'V=root',
-      [['p/sub/a.yaml', '/srv/p/sub']],
-      undefined,
-      'root',
-    ],
-  ])('are found with their directory and variables: %s', (_, include, env, expected, own, V) => {
-    const files = project({ 'p/c.yaml': `include: ${include}`, 'p/.env': env }, linked);
+    ['with an env file', '{path: sub/a.yaml, env_file: "${E:-x.env}"}', '', inSub, ['x', 'x']],
+    ['without any env file', '{path: sub/a.yaml, env_file: /dev/null}', 'V=root', inSub, [undefined, 'root']],
+  ])('are found with their directory and variables: %s', (_, include, env, places, variables) => {
+    const files = project({ 'p/c.yaml': `include: [${include}]`, 'p/.env': env }, linked);
     const [root] = listRootSources(files);
     const [entry] = root?.file.includes ?? [];
     if (!root || !entry) throw new Error('no include');
@@ -111,12 +87,8 @@ describe('the files of an include', () => {
       if (layer instanceof UpdateError) throw layer;
       return layer;
     });
-    expect(found.map(({ file, base }) => [file.file.path, base])).toEqual(
-      expected.map(([path, base]) => [`/srv/${path}`, base]),
-    );
-    for (const { variables } of found) {
-      expect([variables('OWN')?.text, variables('V')?.text]).toEqual([own, V]);
-    }
+    expect(placesOf(found)).toEqual(places);
+    for (const { variables: read } of found) expect([read('OWN')?.text, read('V')?.text]).toEqual(variables);
   });
 
   it('include an error with the line of the include if a file does not exist', () => {
@@ -184,11 +156,10 @@ describe('the include tree', () => {
     ],
   ])('contains all referenced files: %s', (_, roots, linked, expected) => {
     const { sources: layers, composeFiles, envFiles } = resolveIncludeTree(project(roots, linked));
-    const short = (path: string) => path.replace('/srv/', '');
     const told = ({ path, kind: as, referencedAt: where, isOptional: optional }: (typeof envFiles)[number]) =>
       `${as} ${short(path)} (${where})${optional ? ', optional' : ''}`;
     expect({
-      layers: layers.map(({ file, base }) => `${short(file.file.path)} from ${short(base)}`),
+      layers: placesOf(layers),
       composeFiles: composeFiles.map(told),
       envFiles: envFiles.map(told),
     }).toEqual(expected);

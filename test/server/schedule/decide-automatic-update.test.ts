@@ -42,11 +42,8 @@ const offered: AvailableUpdate = {
 const upToDate = { code: 'none', message: 'no release is available' } as const;
 const nothing: AvailableUpdate = { ...offered, next: null, upToDate, updateAvailable: false };
 const major: AvailableUpdate = { ...offered, next: { ...minor, major: true } };
-const skipped: AvailableUpdate = {
-  ...offered,
-  updateAvailable: false,
-  skipped: { version: 'v1.5.0', since: null },
-};
+const skip = { version: 'v1.5.0', since: null };
+const skipped: AvailableUpdate = { ...offered, updateAvailable: false, skipped: skip };
 /** A week before the times in these tests. */
 const weekBefore = '2026-11-18T12:00:00.000Z';
 const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
@@ -184,29 +181,23 @@ describe('an automatic update', () => {
     expect(decided(given)).toEqual(expected);
   });
 
-  it('reports since when the information is outdated', () => {
-    const { blockedBy } = decideAutomaticUpdate({
-      settings,
-      offer: nothing,
-      known: { releases: [], notice: stale },
-      past: [],
-      now: 0,
-    });
-    const message = 'the information about releases is out of date';
-    expect(blockedBy).toEqual({ code: 'stale', message, since: '2026-11-24T00:00:00Z' });
-  });
-
-  it('reports since when automatic updates are paused', () => {
-    const past = [run('broken', { to: 'v1.4.9' })];
-    const { blockedBy } = decideAutomaticUpdate({
-      settings,
-      offer: nothing,
-      known: { releases: [], notice: noChannelFileEffects },
-      past,
-      now: 0,
-    });
-    const message = 'the update to v1.4.9 failed and needs attention';
-    expect(blockedBy).toEqual({ code: 'paused', message, since: '2026-11-20T10:01:00.000Z' });
+  it.each([
+    [
+      'the information is outdated',
+      { notice: stale, past: [] },
+      { code: 'stale', message: 'the information about releases is out of date' },
+      '2026-11-24T00:00:00Z',
+    ],
+    [
+      'automatic updates are paused',
+      { notice: noChannelFileEffects, past: [run('broken', { to: 'v1.4.9' })] },
+      { code: 'paused', message: 'the update to v1.4.9 failed and needs attention' },
+      '2026-11-20T10:01:00.000Z',
+    ],
+  ])('reports since when %s', (_, { notice, past }, reason, since) => {
+    const known = { releases: [], notice };
+    const { blockedBy } = decideAutomaticUpdate({ settings, offer: nothing, known, past, now: 0 });
+    expect(blockedBy).toEqual({ ...reason, since });
   });
 });
 

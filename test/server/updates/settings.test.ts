@@ -84,6 +84,13 @@ describe('new settings of a release', () => {
     expect(updater()?.archives).toEqual([]);
   });
 
+  it('need no file if the given settings are empty', async () => {
+    const one = await booted(['SMTP_HOST=mail', 'SMTP_PASSWORD=x']);
+    await one.ask({ settings: {} });
+    await until(async () => (await run(one))?.outcome);
+    expect(updater()?.spec.Cmd).not.toContain('--set-file');
+  });
+
   it.each<[string, Partial<CompleteUpdateRequest>, names: string]>([
     ['none is given', {}, 'SMTP_HOST, SMTP_PASSWORD'],
     ['one is given', { settings: { SMTP_HOST: 'mail' }, allSteps: true }, 'SMTP_PASSWORD'],
@@ -149,35 +156,24 @@ describe('new settings of a release', () => {
     expect(rig.updaters).toEqual([]);
   });
 
-  it('start no updater and are not repeated if the engine rejects the file', async () => {
+  const rejection = {
+    kind: 'refuse',
+    status: 500,
+    message: `cannot unpack: SMTP_PASSWORD=${password}`,
+  } as const;
+  it.each([
+    ['the engine rejects', rejection, / PUT \/containers\/\w+\/archive\S* failed with status 500/],
+    ['a proxy blocks', { kind: 'page' } as const, /blocks PUT \/containers\/\w+\/archive /],
+  ])('start no updater and are not repeated if %s the file', async (_, fault, message) => {
     const one = await booted();
-    const message = `cannot unpack: SMTP_PASSWORD=${password}`;
-    rig.engine.fault({ match: /^PUT .*\/archive/, kind: 'refuse', status: 500, message });
+    rig.engine.fault({ match: /^PUT .*\/archive/, ...fault });
     await one.ask({ settings: given });
     await until(async () => (await run(one))?.outcome);
     const ended = await run(one);
     expect([ended?.outcome, ended?.code]).toEqual(['failed', 'launch-failed']);
-    expect(ended?.message).toMatch(/ PUT \/containers\/\w+\/archive\S* failed with status 500/);
+    expect(ended?.message).toMatch(message);
     expect(rig.updaters).toEqual([]);
     const kept = JSON.stringify([ended, await one.updates.history(), [...rig.state.store], one.host.logged]);
     expect(kept).not.toContain('correct horse');
-  });
-
-  it('need no file if the given settings are empty', async () => {
-    const one = await booted(['SMTP_HOST=mail', 'SMTP_PASSWORD=x']);
-    await one.ask({ settings: {} });
-    await until(async () => (await run(one))?.outcome);
-    expect(updater()?.spec.Cmd).not.toContain('--set-file');
-  });
-
-  it('start no updater if a proxy blocks the upload of the file', async () => {
-    const one = await booted();
-    rig.engine.fault({ match: /^PUT .*\/archive/, kind: 'page' });
-    await one.ask({ settings: given });
-    await until(async () => (await run(one))?.outcome);
-    const { outcome, code, message = '' } = (await run(one)) ?? {};
-    expect([outcome, code]).toEqual(['failed', 'launch-failed']);
-    expect(message).toMatch(/blocks PUT \/containers\/\w+\/archive /);
-    expect(rig.updaters).toEqual([]);
   });
 });
