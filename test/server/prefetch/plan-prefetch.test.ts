@@ -27,78 +27,60 @@ const facts = {
   now: at(0.5),
 };
 
-it.each<[string, Partial<typeof facts>, object]>([
-  ['no container', {}, { kind: 'launch', tries: 1 }],
-  ['no container, nothing offered', { offered: null }, { kind: 'leave' }],
-  ['a running download', { found: container('running') }, { kind: 'follow' }],
-  ['a finished download', { found: container('exited') }, { kind: 'tell', state: 'downloaded' }],
-  ['a failed download', { found: failed('1') }, { kind: 'tell', state: 'waiting' }],
-  ['a failed download after an hour', { found: failed('1'), now: at(1) }, { kind: 'launch', tries: 2 }],
-  ['a second failure after an hour', { found: failed('2'), now: at(1) }, { kind: 'tell', state: 'waiting' }],
-  ['a second failure after two hours', { found: failed('2'), now: at(2) }, { kind: 'launch', tries: 3 }],
-  ['a tenth failure after a day', { found: failed('10'), now: at(24) }, { kind: 'launch', tries: 11 }],
-  ['a count that is no number', { found: failed('x'), now: at(1) }, { kind: 'launch', tries: 2 }],
-  ['a container that never started', { found: container('created') }, { kind: 'tell', state: 'waiting' }],
+it.each<[string, Partial<typeof facts>, step: string]>([
+  ['no container', {}, 'launch 1'],
+  ['no container, nothing offered', { offered: null }, 'leave'],
+  ['a running download', { found: container('running') }, 'follow'],
+  ['a finished download', { found: container('exited') }, 'tell downloaded'],
+  ['a failed download', { found: failed('1') }, 'tell waiting'],
+  ['a failed download after an hour', { found: failed('1'), now: at(1) }, 'launch 2'],
+  ['a second failure after an hour', { found: failed('2'), now: at(1) }, 'tell waiting'],
+  ['a second failure after two hours', { found: failed('2'), now: at(2) }, 'launch 3'],
+  ['a tenth failure after a day', { found: failed('10'), now: at(24) }, 'launch 11'],
+  ['a count that is no number', { found: failed('x'), now: at(1) }, 'launch 2'],
+  ['a container that never started', { found: container('created') }, 'tell waiting'],
   // The server has just started, has no feed, or its release was skipped.
-  ['a running download, nothing offered', { offered: null, found: container('running') }, { kind: 'leave' }],
-  ['a finished download, nothing offered', { offered: null, found: container('exited') }, { kind: 'leave' }],
-  [
-    'a failed download, nothing offered',
-    { offered: null, found: failed('3'), now: at(9) },
-    { kind: 'leave' },
-  ],
+  ['a running download, nothing offered', { offered: null, found: container('running') }, 'leave'],
+  ['a finished download, nothing offered', { offered: null, found: container('exited') }, 'leave'],
+  ['a failed download, nothing offered', { offered: null, found: failed('3'), now: at(9) }, 'leave'],
   // Another release is offered.
-  [
-    'a running download of another release',
-    { offered: 'v1.6.0', found: container('running') },
-    { kind: 'remove' },
-  ],
-  [
-    'a finished download of another release',
-    { offered: 'v1.4.9', found: container('exited') },
-    { kind: 'remove' },
-  ],
+  ['a running download of another release', { offered: 'v1.6.0', found: container('running') }, 'remove'],
+  ['a finished download of another release', { offered: 'v1.4.9', found: container('exited') }, 'remove'],
   [
     'a running download that another server started after its later check',
     { offered: 'v1.4.9', found: container('running'), checkedAt: at(-0.1) },
-    { kind: 'leave' },
+    'leave',
   ],
   [
     'its own download, after the channel was changed without a check',
     { offered: 'v1.4.9', found: container('running'), checkedAt: at(-0.1), isFollowed: true },
-    { kind: 'remove' },
+    'remove',
   ],
   // The release was withdrawn or recalled.
-  ['no container, nothing available', { offered: 'none' }, { kind: 'leave' }],
-  [
-    'a running download, nothing available',
-    { offered: 'none', found: container('running') },
-    { kind: 'remove' },
-  ],
-  [
-    'a finished download, nothing available',
-    { offered: 'none', found: container('exited') },
-    { kind: 'remove' },
-  ],
-  ['a failed download, nothing available', { offered: 'none', found: failed('3') }, { kind: 'remove' }],
+  ['no container, nothing available', { offered: 'none' }, 'leave'],
+  ['a running download, nothing available', { offered: 'none', found: container('running') }, 'remove'],
+  ['a finished download, nothing available', { offered: 'none', found: container('exited') }, 'remove'],
+  ['a failed download, nothing available', { offered: 'none', found: failed('3') }, 'remove'],
   [
     'a running download that another server started after its later check, nothing available',
     { offered: 'none', found: container('running'), checkedAt: at(-0.1) },
-    { kind: 'leave' },
+    'leave',
   ],
   [
     'its own download, which was recalled without a check',
     { offered: 'none', found: container('running'), checkedAt: at(-0.1), isFollowed: true },
-    { kind: 'remove' },
+    'remove',
   ],
   // The download of the running version.
   [
     'nothing offered after the update',
     { offered: null, found: container('exited'), version: 'v1.5.0' },
-    { kind: 'remove' },
+    'remove',
   ],
 ])('plans the step of a prefetch: %s', (_, given, step) => {
   const { offered: to, checkedAt, now, ...others } = { ...facts, ...given };
   const offered = to === null ? null : { release: to === 'none' ? null : { to, target: to }, checkedAt };
-  expect(planPrefetch({ ...others, offered }, now)).toMatchObject(step);
+  const { kind, ...details } = planPrefetch({ ...others, offered }, now);
+  const shown = 'tries' in details ? details.tries : 'state' in details ? details.state : '';
+  expect(`${kind} ${shown}`.trim()).toBe(step);
 });

@@ -73,22 +73,23 @@ const restarting = (exitCode: number): Changes => ({ status: 'restarting', exitC
 
 const starting = is('starting');
 const well = is('healthy');
-const waits = (words: string, time: string) => `waiting (${time}): svc-app-1 ${words}`;
-const late = (words: string) => `unwell: svc-app-1 ${words} after 60 s [app-1]`;
+const waits = (words: string, seconds: number, rest?: number) =>
+  `waiting (${seconds} s so far${rest === undefined ? '' : `, up to ${rest} s more`}): svc-app-1 ${words}`;
+const late = (words: string, seconds = 60) => `unwell: svc-app-1 ${words} after ${seconds} s [app-1]`;
 const up = (seconds: number) => `well: app up for ${seconds} s without a restart`;
 
 describe('HealthWatch', () => {
   it.each<[situation: string, looks: Look[], verdict: string]>([
     ['is well', [at(1.94, well)], 'well: app healthy after 1.9 s'],
-    ['is starting', [at(3, starting)], waits('is starting', '3 s so far')],
-    ['is unhealthy and may get well', [at(3, unhealthy(' '))], waits('is unhealthy', '3 s so far')],
-    ['tells why', [at(3, unhealthy('\nno route\nto it\n'))], waits('is unhealthy (no route)', '3 s so far')],
-    ['is well no more', [at(3, well), at(4, unhealthy('x'))], waits('is unhealthy (x)', '4 s so far')],
+    ['is starting', [at(3, starting)], waits('is starting', 3)],
+    ['is unhealthy and may get well', [at(3, unhealthy(' '))], waits('is unhealthy', 3)],
+    ['tells why', [at(3, unhealthy('\nno route\nto it\n'))], waits('is unhealthy (no route)', 3)],
+    ['is well no more', [at(3, well), at(4, unhealthy('x'))], waits('is unhealthy (x)', 4)],
   ])('evaluates a container with a health check that %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });
 
-  const fresh = (second: number) => waits('has just started', `${second} s so far`);
+  const fresh = (second: number) => waits('has just started', second);
   const old = app(since(-60));
   const again = app(since(3));
   it.each<[situation: string, looks: Look[], verdict: string]>([
@@ -98,13 +99,9 @@ describe('HealthWatch', () => {
     ['ran before: it may have been restarting then', [at(0, old), at(4, old)], fresh(4)],
     ['has restarted', [at(0, app()), at(4, again), at(8.9, again)], fresh(9)],
     ['has restarted 5 s ago', [at(0, app()), at(4, again), at(9, again)], up(6)],
-    ['cannot start', [at(1, app({ status: 'created', error: 'x' }))], waits('is created: x', '1 s so far')],
-    [
-      'has ended',
-      [at(1, app({ ...ended(7), error: 'x' }))],
-      waits('is exited (exit code 7): x', '1 s so far'),
-    ],
-    ['is restarted', [at(1, app(restarting(7)))], waits('is restarting (exit code 7)', '1 s so far')],
+    ['cannot start', [at(1, app({ status: 'created', error: 'x' }))], waits('is created: x', 1)],
+    ['has ended', [at(1, app({ ...ended(7), error: 'x' }))], waits('is exited (exit code 7): x', 1)],
+    ['is restarted', [at(1, app(restarting(7)))], waits('is restarting (exit code 7)', 1)],
   ])('evaluates a container without a health check that %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });
@@ -119,13 +116,13 @@ describe('HealthWatch', () => {
     'with policy %s, exit code %i and status %s, treats a container as permanently exited: %s',
     (restartPolicy, exitCode, status, isForGood) => {
       const words = `is ${status} (exit code ${exitCode})`;
-      const expected = isForGood ? `unwell: svc-app-1 ${words} [app-1]` : waits(words, '2 s so far');
+      const expected = isForGood ? `unwell: svc-app-1 ${words} [app-1]` : waits(words, 2);
       expect(verdict(at(2, app({ restartPolicy, exitCode, status })))).toBe(expected);
     },
   );
 
   it.each(['created', 'paused', 'removing'])('does not treat a container that is %s as exited', (status) => {
-    expect(verdict(at(2, app({ restartPolicy: 'no', status })))).toBe(waits(`is ${status}`, '2 s so far'));
+    expect(verdict(at(2, app({ restartPolicy: 'no', status })))).toBe(waits(`is ${status}`, 2));
   });
 
   const worker = (changes: Changes = {}) =>
@@ -183,53 +180,21 @@ describe('HealthWatch', () => {
   const daily = () => is('starting', { healthCheck: check(86_400) });
   const decided = is('unhealthy', { healthCheck: check(600) });
   it.each<[situation: string, looks: Look[], verdict: string]>([
-    [
-      'may still answer',
-      [at(0, slow()), at(609, slow())],
-      waits('is starting', '609 s so far, up to 1 s more'),
-    ],
+    ['may still answer', [at(0, slow()), at(609, slow())], waits('is starting', 609, 1)],
     ['has answered', [at(0, slow()), at(601, is('healthy'))], 'well: app healthy after 601.0 s'],
-    ['is overdue', [at(0, slow()), at(611, slow())], 'unwell: svc-app-1 is starting after 611 s [app-1]'],
-    [
-      'was called unhealthy',
-      [at(0, slow()), at(300, decided)],
-      `unwell: svc-app-1 is unhealthy after 300 s [app-1]`,
-    ],
-    [
-      'has restarted',
-      [at(0, slow()), at(690, slow(since(100)))],
-      waits('is starting', '690 s so far, up to 20 s more'),
-    ],
+    ['is overdue', [at(0, slow()), at(611, slow())], late('is starting', 611)],
+    ['was called unhealthy', [at(0, slow()), at(300, decided)], late('is unhealthy', 300)],
+    ['has restarted', [at(0, slow()), at(690, slow(since(100)))], waits('is starting', 690, 20)],
     [
       'restarts without end',
       [at(0, slow()), at(61, slow({ restartCount: 5, ...since(50) }))],
-      'unwell: svc-app-1 is starting, restarted 5 times after 61 s [app-1]',
+      late('is starting, restarted 5 times', 61),
     ],
-    [
-      'never had a result',
-      [at(0, silent(90)), at(92, silent(90))],
-      'well: app up for 101 s without a restart',
-    ],
-    [
-      'has no result yet',
-      [at(0, silent(90)), at(90, silent(90))],
-      waits('is starting', '90 s so far, up to 1 s more'),
-    ],
-    [
-      'takes a day, after an hour',
-      [at(0, daily()), at(3601, daily())],
-      'unwell: svc-app-1 is starting after 3601 s [app-1]',
-    ],
-    [
-      'takes a day',
-      [at(0, daily()), at(3599, daily())],
-      waits('is starting', '3599 s so far, up to 1 s more'),
-    ],
-    [
-      'takes a day, without a result',
-      [at(0, silent(86_400)), at(3592, silent(86_400))],
-      'well: app up for 3601 s without a restart',
-    ],
+    ['never had a result', [at(0, silent(90)), at(92, silent(90))], up(101)],
+    ['has no result yet', [at(0, silent(90)), at(90, silent(90))], waits('is starting', 90, 1)],
+    ['takes a day, after an hour', [at(0, daily()), at(3601, daily())], late('is starting', 3601)],
+    ['takes a day', [at(0, daily()), at(3599, daily())], waits('is starting', 3599, 1)],
+    ['takes a day, without a result', [at(0, silent(86_400)), at(3592, silent(86_400))], up(3601)],
   ])('waits for the result of a slow health check that %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });
@@ -326,12 +291,7 @@ describe('HealthWatch with a known app and 10 s for missing containers', () => {
   const isMissing = 'worker has 1 of 2 containers';
 
   it.each<[situation: string, verdict: string, ...looks: [second: number, WatchedService][]]>([
-    [
-      'waits 15 s for an app',
-      `waiting: ${waits('has just started', '15 s so far')}`,
-      [0, fresh],
-      [14.9, fresh],
-    ],
+    ['waits 15 s for an app', `waiting: ${waits('has just started', 15)}`, [0, fresh], [14.9, fresh]],
     ['has an app well after 15 s', 'app up for 15 s without a restart', [0, fresh], [15, fresh]],
     ['tells no time of a start that nobody saw', 'worker healthy', [1, unseen], [3, of(worker())]],
     [
@@ -346,7 +306,7 @@ describe('HealthWatch with a known app and 10 s for missing containers', () => {
     ['gives up after five restarts', `unwell: ${isDown}`, [0, down(4)], [4, down(5)]],
     [
       'waits where it restarted before',
-      `waiting: ${waits('is starting', '0 s so far')}`,
+      `waiting: ${waits('is starting', 0)}`,
       [0, of(is('starting', { restartCount: 9 }))],
     ],
     ['waits for what is missing', `waiting: waiting (0 s so far): ${isMissing}`, [0, oneOfTwo]],
