@@ -377,14 +377,12 @@ describe('engineTarget', () => {
   });
 
   it.each([
-    ['ssh://root@host', "the engine's address ssh://***@host is not a valid unix:// or tcp:// address"],
-    [
-      'npipe:////./pipe/docker',
-      "the engine's address npipe:////./pipe/docker is not a valid unix:// or tcp:// address",
-    ],
-    ['docker:2375', "the engine's address docker:2375 is not a valid unix:// or tcp:// address"],
-    ['tcp://', "the engine's address tcp:// is not a valid unix:// or tcp:// address"],
-  ])('rejects %s', (host, message) => {
+    ['ssh://root@host', 'ssh://***@host'],
+    ['npipe:////./pipe/docker', 'npipe:////./pipe/docker'],
+    ['docker:2375', 'docker:2375'],
+    ['tcp://', 'tcp://'],
+  ])('rejects %s', (host, shown) => {
+    const message = `the engine's address ${shown} is not a valid unix:// or tcp:// address`;
     expect(() => engineAt(host).target).toThrow(
       expect.objectContaining({ code: 'engine-unavailable', message: expect.stringContaining(message) }),
     );

@@ -12,6 +12,7 @@ import { startAsked } from './engine.ts';
 type Services = Record<string, { labels?: Record<string, string>; image?: Record<string, string> }>;
 
 const byRole = { 'svc.role': 'worker' };
+type Options = { app?: string; workers?: string[] };
 
 async function engineOf(services: Services) {
   const listed = Object.entries(services).map(([name, { labels = {}, image = {} }]) => ({
@@ -43,48 +44,40 @@ async function engineOf(services: Services) {
 
 describe('the services that are updated', () => {
   const usual = { app: {}, worker: {} };
-  it.each<[string, Services, string, string | null, string[] | null, string[] | null]>([
-    ['are left to the updater for app and worker', usual, 'app', null, null, null],
+  it.each<[string, Services, own: string, expected: string[] | null, options?: Options]>([
+    ['are left to the updater for app and worker', usual, 'app', null],
     [
       'are left to the updater where a label says which workers',
       { app: {}, jobs: { labels: byRole } },
       'app',
-      null,
-      null,
       null,
     ],
     [
       'are those with the label, not the one called worker',
       { web: {}, worker: {}, mail: { labels: byRole }, jobs: { labels: byRole } },
       'web',
-      null,
-      null,
       ['web', 'jobs', 'mail'],
     ],
     [
       'are none for a label of the image, or a container of docker compose run',
       { web: { image: byRole }, mail: { labels: { ...byRole, [composeLabels.oneOff]: 'True' } } },
       'web',
-      null,
-      null,
       ['web'],
     ],
-    ['are what the option says', usual, 'app', null, ['a', 'b'], ['app', 'a', 'b']],
-    ['are left to the updater where the library lives in the worker', usual, 'worker', 'app', null, null],
+    ['are what the option says', usual, 'app', ['app', 'a', 'b'], { workers: ['a', 'b'] }],
+    ['are left to the updater where the library lives in the worker', usual, 'worker', null, { app: 'app' }],
     [
       'have the own one where it lives in another',
       { app: {}, worker: {}, jobs: {} },
       'jobs',
-      'app',
-      null,
       ['app', 'worker', 'jobs'],
+      { app: 'app' },
     ],
-    ['are not named twice', usual, 'app', 'app', ['app', 'worker'], ['app', 'worker']],
-  ])('%s', async (_, services, own, app, workers, expected) => {
+    ['are not named twice', usual, 'app', ['app', 'worker'], { app: 'app', workers: ['app', 'worker'] }],
+  ])('%s', async (_, services, own, expected, options = {}) => {
     const home = { project: 'svc', service: own } as Deployment;
-    expect(
-      await chooseUpdatedServices(await engineOf(services), home, { app, workers, product: svcProduct }),
-    ).toEqual(expected);
+    const settings = { app: null, workers: null, ...options, product: svcProduct };
+    expect(await chooseUpdatedServices(await engineOf(services), home, settings)).toEqual(expected);
   });
 });
 

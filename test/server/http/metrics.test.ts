@@ -44,13 +44,9 @@ function read(text: string): Record<string, string> {
   return found;
 }
 
-const others = {
-  update_available: '0',
-  update_urgent: '0',
-  version_recalled: '0',
-  update_running: '0',
-  feed_failed: '0',
-};
+const flags = ['update_available', 'update_urgent', 'version_recalled', 'update_running', 'feed_failed'];
+const others = Object.fromEntries(flags.map((name) => [name, '0']));
+const all = Object.fromEntries(flags.map((name) => [name, '1']));
 const nothing = { ...others, 'info{version="v1.4.2",channel="stable",next=""}': '1' };
 
 it.each<[string, Status, Run[], Record<string, string>]>([
@@ -67,13 +63,10 @@ it.each<[string, Status, Run[], Record<string, string>]>([
     }),
     [],
     {
-      'info{version="v1.4.2",channel="stable",next="v1.5.0"}': '1',
-      update_available: '1',
-      update_urgent: '1',
-      version_recalled: '1',
+      ...all,
       update_running: '0',
       feed_age_seconds: '30',
-      feed_failed: '1',
+      'info{version="v1.4.2",channel="stable",next="v1.5.0"}': '1',
     },
   ],
   [

@@ -11,34 +11,23 @@ const point = { at, version: 'v1.4.2', bytes: 325_000_000, downtimeSeconds: 12.5
 const rolledBack = { version: 'v1.4.2', at };
 const past = (outcome: NonNullable<Run['outcome']>, more: Partial<Run> = {}): Run =>
   createRunWithDefaults({ id: 'r', state: outcome, outcome, ...more });
+const saved = past('updated', { restorePoint: point });
 
 describe('the update that can be rolled back', () => {
   it.each<[string, Run[], boolean]>([
-    ['is the last one', [past('updated', { restorePoint: point })], true],
+    ['is the last one', [saved], true],
     [
       'is none after a rollback, which cannot be undone',
-      [past('updated', { kind: 'rollback', restorePoint: point }), past('updated', { restorePoint: point })],
+      [past('updated', { kind: 'rollback', restorePoint: point }), saved],
       false,
     ],
-    [
-      'is not hidden by runs that changed nothing',
-      [past('refused'), past('failed'), past('updated', { restorePoint: point })],
-      true,
-    ],
+    ['is not hidden by runs that changed nothing', [past('refused'), past('failed'), saved], true],
     ['is none that changed nothing', [past('failed', { restorePoint: point })], false],
-    [
-      'is none if it is unknown how the last one ended',
-      [past('crashed'), past('updated', { restorePoint: point })],
-      false,
-    ],
-    [
-      'is none if the last one has no restore point',
-      [past('updated'), past('updated', { restorePoint: point })],
-      false,
-    ],
+    ['is none if it is unknown how the last one ended', [past('crashed'), saved], false],
+    ['is none if the last one has no restore point', [past('updated'), saved], false],
     [
       'is none after an automatic rollback',
-      [past('failed', { restorePoint: point, rolledBack }), past('updated', { restorePoint: point })],
+      [past('failed', { restorePoint: point, rolledBack }), saved],
       false,
     ],
   ])('%s', (_, runs, isThere) => {
@@ -55,10 +44,7 @@ describe('the downtime of a restore point', () => {
     ],
     [
       'are those before, if the last one tells none',
-      [
-        past('updated', { restorePoint: { ...point, downtimeSeconds: null } }),
-        past('updated', { restorePoint: point }),
-      ],
+      [past('updated', { restorePoint: { ...point, downtimeSeconds: null } }), saved],
       12.5,
     ],
   ])('%s', (_, runs, seconds) => {

@@ -24,51 +24,36 @@ const copy: DriftChange = { service, kind: 'copy', of: 'configs', source: 'site'
 const gives = "app: the host's /etc at /data would be granted";
 const moves = 'app: the source of the mount at /data would change from /data to /etc';
 
-it.each<[what: string, changes: [DriftChange, string[]][], losses: string[], warnings: string[]]>([
-  ['a right is refused', [[right, []]], [gives], []],
-  [
-    'what is lost says what comes there',
-    [
-      [moved, []],
-      [right, []],
-    ],
-    [moves],
-    [],
-  ],
-  [
-    'a mere change is told as the right that it gives',
-    [
-      [added, []],
-      [right, []],
-    ],
-    [gives],
-    [],
-  ],
+it.each<[what: string, changes: [DriftChange, ...string[]][], losses: string[], warnings: string[]]>([
+  ['a right is refused', [[right]], [gives], []],
+  ['what is lost says what comes there', [[moved], [right]], [moves], []],
+  ['a mere change is told as the right that it gives', [[added], [right]], [gives], []],
   [
     'also where only a shell can have',
     [
-      [added, ['$DIR']],
-      [right, ['$DIR']],
+      [added, '$DIR'],
+      [right, '$DIR'],
     ],
     ['app: a mount at /data would be added (DIR is not set in any file)'],
     [],
   ],
-  ['an edited config', [[copy, ['a $SET']]], [], ['app: config site']],
+  ['an edited config', [[copy, 'a $SET']], [], ['app: config site']],
   [
     'a config that a shell had a part in',
-    [[copy, ['a ${DIR:-b}']]],
+    [[copy, 'a ${DIR:-b}']],
     ['app: config site would change (DIR is not set in any file)'],
     [],
   ],
-  ['a new secret', [[{ ...copy, of: 'secrets', isNew: true }, []]], [], ['app: secret site']],
+  ['a new secret', [[{ ...copy, of: 'secrets', isNew: true }]], [], ['app: secret site']],
   [
     'an image that the files name otherwise by an edit',
-    [[{ service, kind: 'image', image: { running: 'svc:v1', inFiles: 'svc:v2' } }, ['svc:v2']]],
+    [[{ service, kind: 'image', image: { running: 'svc:v1', inFiles: 'svc:v2' } }, 'svc:v2']],
     [],
     [],
   ],
 ])('evaluateChanges: %s', (_, changes, losses, warnings) => {
-  const found = evaluateDriftChanges(changes, {
+  const given = changes.map(([change, ...texts]): [DriftChange, string[]] => [change, texts]);
+  const found = evaluateDriftChanges(given, {
     setTo: (name) => (name === 'SET' ? 'x' : null),
     home: '/root',
   });

@@ -165,28 +165,12 @@ it.each<[path: string, 'warnings' | 'refusals']>([
 });
 
 it.each<[path: string, expected: boolean]>([
-  ...[
-    '/',
-    '/srv',
-    '/root',
-    '/home',
-    '/var',
-    '/var/lib',
-    '/home/ana',
-    '/var/home/ana',
-    '/Users/ana',
-    '/opt/sites',
-  ].map((path) => [path, true] as [string, boolean]),
-  ...[
-    '',
-    '/srv/a',
-    '/home/ana/app',
-    '/var/lib/app',
-    '/var/log',
-    '/opt/sites/svc',
-    '/opt/sites/svc/data',
-    '/opt/site',
-  ].map((path) => [path, false] as [string, boolean]),
+  ...'/ /srv /root /home /var /var/lib /home/ana /var/home/ana /Users/ana /opt/sites'
+    .split(' ')
+    .map((path): [string, boolean] => [path, true]),
+  ...' /srv/a /home/ana/app /var/lib/app /var/log /opt/sites/svc /opt/sites/svc/data /opt/site'
+    .split(' ')
+    .map((path): [string, boolean] => [path, false]),
 ])('detects if %j contains more than the data of one app: %s', (path, expected) =>
   expect(isSharedHostDirectory(path, '/opt/sites/svc')).toBe(expected),
 );
@@ -229,13 +213,10 @@ describe('a running container with a writable mount', () => {
     unseen({ where: 'app:/v', volume: 'v', path: '/var/lib/docker/volumes/v/_data/one', excluded: [] }),
     unseen({}),
   ];
+  const evaluate = (other: Container, isStopped = false, mounts = saved) =>
+    evaluateRunningWriters(mounts, [other], around(), () => isStopped);
   const writers = (mount: StorageMount, changes: Partial<Container> = {}, isStopped = false) =>
-    evaluateRunningWriters(
-      saved,
-      [{ ...holder('other', [mount]), labels: {}, ...changes }],
-      around(),
-      () => isStopped,
-    );
+    evaluate({ ...holder('other', [mount]), labels: {}, ...changes }, isStopped);
 
   it.each<[string, StorageMount, string | null]>([
     ['the same volume', volume('v', '/x'), 'app:/v'],
@@ -257,8 +238,7 @@ describe('a running container with a writable mount', () => {
 
   it.each(['/', '/opt/svc', '/var/lib/docker'])('causes only a warning if it mounts %s', (path) => {
     const saves = [unseen({ path: '/opt/svc/data' }), ...saved];
-    const others = [holder('other', [bind(path, '/x')])];
-    const { refusals, warnings } = evaluateRunningWriters(saves, others, around(), () => false);
+    const { refusals, warnings } = evaluate(holder('other', [bind(path, '/x')]), false, saves);
     expect([refusals, warnings.length]).toEqual([[], 1]);
   });
 
@@ -268,12 +248,7 @@ describe('a running container with a writable mount', () => {
   });
 
   it('can also be set to "save" if it belongs to the project', () => {
-    const [own] = evaluateRunningWriters(
-      saved,
-      [holder('other', [volume('v', '/x')])],
-      around(),
-      () => false,
-    ).refusals;
+    const [own] = evaluate(holder('other', [volume('v', '/x')])).refusals;
     expect(own).toContain('or set "other: save" under data in .svc-updater.yaml');
     expect(writers(volume('v', '/x')).refusals[0]).not.toContain('save under data');
   });
