@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -20,10 +20,7 @@ beforeAll(async () => {
   socket = `${shared().directory}.sock`;
   engine = await startBadEngine(socket);
 });
-afterAll(async () => {
-  await engine.close();
-  await rm(socket, { force: true });
-});
+afterAll(() => engine.close());
 beforeEach(() => {
   engine.requests.length = 0;
 });

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { killAt, onEngineEvent } from '../faults/kill.ts';
 import { judgeBroughtBack } from '../judge/judge.ts';
@@ -21,10 +20,7 @@ test('the next run completes a stop of the app that was interrupted by a kill of
   const instance = await createInstance({ ...alone, text: stuck });
   const socket = `${instance.directory}.sock`;
   const engine = await startBadEngine(socket);
-  onTestFinished(async () => {
-    await engine.close();
-    await rm(socket, { force: true });
-  });
+  onTestFinished(() => engine.close());
   const before = await look(instance);
   const start = () => instance.startUpdate(toNext);
   const { run, why } = await killAt(onEngineEvent('kill', 'app'), instance, start);

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { onTestFinished } from 'vitest';
 import type { HelperOperation } from '../../../src/updater/data/helper-program/helper-request.ts';
 import { isToolsOf } from '../../faults/restore-moments.ts';
@@ -24,10 +23,7 @@ export async function holdTools(
 ): Promise<HeldTools> {
   const socket = `${directory}-${++count}.sock`;
   const engine = await startBadEngine(socket);
-  onTestFinished(async () => {
-    await engine.close();
-    await rm(socket, { force: true });
-  });
+  onTestFinished(() => engine.close());
   const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let seen = 0;
   const hold = async (id: string): Promise<void> => {
