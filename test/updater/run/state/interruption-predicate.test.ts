@@ -12,6 +12,7 @@ import { began, changeover, container, journalData, movedService, never } from '
 
 const worker = (id: string, status: string, startedAt = began, imageId = 'old'): Container =>
   container('worker-1', { id, status, startedAt, imageId });
+const later = '2026-11-21T11:00:00Z';
 const nobody = () => false;
 const failed: StoredRunState = {
   at: 'ended',
@@ -30,36 +31,18 @@ describe('createInterruptionTest: a stopped container', () => {
   const down = containerRecordOf(worker('1', 'exited'), nobody);
   const downByUs = containerRecordOf(worker('1', 'exited'), () => true);
 
+  const stopped = worker('1', 'exited');
+  const created = worker('2', 'created', never, 'new');
   it.each<[string, JournalData | null, Container, boolean]>([
-    ['without a journal', null, worker('1', 'exited'), false],
-    ['was stopped by a run that was killed', journal(ran), worker('1', 'exited'), true],
-    ['was stopped before the run', journal(down), worker('1', 'exited'), false],
-    [
-      'was started since, and stopped again',
-      journal(ran),
-      worker('1', 'exited', '2026-11-21T11:00:00Z'),
-      false,
-    ],
-    [
-      'was stopped after a run that had put all back',
-      journal(ran, { state: failed }),
-      worker('1', 'exited'),
-      false,
-    ],
-    [
-      'was down through a run that failed early',
-      journal(downByUs, { state: failed }),
-      worker('1', 'exited'),
-      true,
-    ],
-    ['was made by the run and never started', journal(ran), worker('2', 'created', never, 'new'), true],
-    [
-      'was made by the run in place of a stopped one',
-      journal(down),
-      worker('2', 'created', never, 'new'),
-      false,
-    ],
-    ['was made by somebody from the old image', journal(ran), worker('2', 'created', never), false],
+    ['without a journal', null, stopped, false],
+    ['was stopped by a run that was killed', journal(ran), stopped, true],
+    ['was stopped before the run', journal(down), stopped, false],
+    ['was started since, and stopped again', journal(ran), { ...stopped, startedAt: later }, false],
+    ['was stopped after a run that had put all back', journal(ran, { state: failed }), stopped, false],
+    ['was down through a run that failed early', journal(downByUs, { state: failed }), stopped, true],
+    ['was made by the run and never started', journal(ran), created, true],
+    ['was made by the run in place of a stopped one', journal(down), created, false],
+    ['was made by somebody from the old image', journal(ran), { ...created, imageId: 'old' }, false],
   ])('is evaluated as interrupted or not: %s', (_, data, container, expected) => {
     expect(createInterruptionPredicate(data)(container)).toBe(expected);
   });
