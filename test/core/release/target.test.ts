@@ -39,20 +39,9 @@ describe('parseTarget', () => {
   );
 
   it.each([
-    '',
-    'abc def',
-    '1.2.3.4.5.6',
-    '$(reboot)',
-    'v1.5.0;ls',
-    'v1.5.0\n',
-    '-v1.5.0',
-    'svc:v1.5.0',
-    'v1.5.0@sha256:00',
-    'v1.5.0-canary.1',
-    'v1.5.0-rc.1',
-    '2025.10.0-beta1',
-    'v1.2.3+build',
-    'a'.repeat(129),
+    ...['', 'abc def', 'v1.5.0\n', 'a'.repeat(129)],
+    ...'1.2.3.4.5.6 $(reboot) v1.5.0;ls -v1.5.0 svc:v1.5.0 v1.5.0@sha256:00'.split(' '),
+    ...'v1.5.0-canary.1 v1.5.0-rc.1 2025.10.0-beta1 v1.2.3+build'.split(' '),
   ])('rejects %j', (text) => {
     expect(parseTarget(text)).toBeNull();
   });
