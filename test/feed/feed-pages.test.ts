@@ -26,6 +26,11 @@ const feedOf = (url: string) => {
   feed = createFeed({ url }, (entry) => log.push(entry), { channel: () => channel });
   return feed;
 };
+const checked = async (url: string) => {
+  const reading = feedOf(url);
+  await reading.check();
+  return reading;
+};
 const newest = (reading: Feed, on: Channel = channel) => findNewestRelease(on, reading.releases)?.version;
 const canaries = (count: number, more: Partial<Published> = {}): Published[] =>
   Array.from({ length: count }, (_, i) => ({
@@ -49,7 +54,7 @@ describe('a page', () => {
     ['gitLab', '100'],
   ] as const)('of %s is requested with %s releases', async (api, most) => {
     forge.publish(...Array.from({ length: 120 }, (_, i) => `v1.${120 - i}.0`));
-    await feedOf(forge.address(api)).check();
+    await checked(forge.address(api));
     expect(pages()).toEqual([{ [sizes[api]]: most }]);
     expect(feed?.releases).toHaveLength(Number(most));
   });
@@ -60,7 +65,7 @@ describe('a page', () => {
     ['/repos/acme/svc/releases?per_page=7', '?per_page=7', 'latest?per_page=7'],
   ])('of a forge is requested at %s', async (path, query, latest) => {
     forge.next(json(200, []), json(404, {}));
-    await feedOf(`${forge.origin}${path}`).check();
+    await checked(`${forge.origin}${path}`);
     const list = path.replace(/\/?(\?.*)?$/, '');
     expect(forge.seen.map((one) => one.path.replace(/\/\?/, '?'))).toEqual([
       `${list}${query}`,
@@ -73,8 +78,7 @@ describe('a page', () => {
     // 30 releases are 9 MiB.
     const assets = 0.3 * mebibyte;
     forge.publish(...Array.from({ length: 60 }, (_, i) => ({ tag: `v1.${60 - i}.0`, assets })));
-    const reading = feedOf(forge.address('gitHub'));
-    await reading.check();
+    const reading = await checked(forge.address('gitHub'));
     expect(pages()).toEqual([{ per_page: '100' }, { per_page: '50' }, { per_page: '25' }]);
     expect([newest(reading), reading.releases.length, log]).toEqual(['v1.60.0', 25, []]);
 
@@ -86,8 +90,7 @@ describe('a page', () => {
 
   it('fails the check if it is too large with a single release', async () => {
     forge.publish({ tag: 'v1.5.0', assets: 9 * mebibyte }, 'v1.4.0');
-    const reading = feedOf(`${forge.address('gitHub')}?per_page=4`);
-    await reading.check();
+    const reading = await checked(`${forge.address('gitHub')}?per_page=4`);
     expect(pages().map(({ per_page }) => per_page)).toEqual(['4', '2', '1']);
     expect(reading.failure?.message).toContain('a page is larger than 8 MiB');
   });
@@ -96,32 +99,28 @@ describe('a page', () => {
 describe('the newest stable release', () => {
   it('is found if any number of canaries is newer', async () => {
     forge.publish(...canaries(900), 'v1.5.0');
-    const reading = feedOf(forge.address('gitHub'));
-    await reading.check();
+    const reading = await checked(forge.address('gitHub'));
     expect([newest(reading), newest(reading, 'canary')]).toEqual(['v1.5.0', 'v2.0.0-canary.900']);
     expect(forge.seen).toHaveLength(2);
   });
 
   it('is found on the first five further pages of GitLab, which has no pre-releases', async () => {
     forge.publish(...canaries(550), 'v1.5.0');
-    const reading = feedOf(forge.address('gitLab'));
-    await reading.check();
+    const reading = await checked(forge.address('gitLab'));
     expect(newest(reading)).toBe('v1.5.0');
     expect(pages()).toHaveLength(6);
   });
 
   it('may have a higher version than the latest release by date', async () => {
     forge.publish('v1.4.9', 'v1.5.0');
-    const reading = feedOf(forge.address('gitea'));
-    await reading.check();
+    const reading = await checked(forge.address('gitea'));
     expect(newest(reading)).toBe('v1.5.0');
   });
 
   it.each(paged)('is found on %s even if it is on no page', async (api) => {
     forge.publish('v1.5.0', 'v1.4.0');
     forge.next(json(200, []));
-    const reading = feedOf(forge.address(api));
-    await reading.check();
+    const reading = await checked(forge.address(api));
     expect(newest(reading)).toBe('v1.5.0');
   });
 
@@ -132,8 +131,7 @@ describe('the newest stable release', () => {
     forge.publish('v1.5.0');
     const list = json(200, [{ tag_name: 'v1.5.0', draft: false, prerelease: false }]);
     forge.next(list, reply);
-    const reading = feedOf(forge.address('gitHub'));
-    await reading.check();
+    const reading = await checked(forge.address('gitHub'));
     expect([newest(reading), log]).toEqual(['v1.5.0', []]);
   });
 
@@ -142,8 +140,7 @@ describe('the newest stable release', () => {
     ['it is too large', text(200, ' '.repeat(8 * mebibyte + 1)), 'its latest release is larger than 8 MiB'],
   ])('fails the check if it cannot be read: %s', async (_, reply, why) => {
     forge.next(json(200, []), reply);
-    const reading = feedOf(forge.address('gitHub'));
-    await reading.check();
+    const reading = await checked(forge.address('gitHub'));
     expect(reading.failure?.message).toContain(`cannot be read: ${why}`);
     expect(forge.seen).toHaveLength(2);
   });
@@ -155,8 +152,7 @@ describe('further pages', () => {
     forge.configure({ most: 2 });
     const stable = ['v1.5.0', 'v1.4.0', 'v1.3.0', 'v1.2.0', 'v1.1.0'];
     forge.publish(...stable, 'v1.6.0-canary.1', 'v1.0.0', 'v1.6.0-canary.0');
-    const reading = feedOf(forge.address('gitHub'));
-    await reading.check();
+    const reading = await checked(forge.address('gitHub'));
     expect(newest(reading)).toBe('v1.6.0-canary.1');
     expect(pages().map(({ page }) => page)).toEqual([undefined, '2', '3']);
     channel = 'stable';
@@ -169,8 +165,7 @@ describe('further pages', () => {
     channel = 'canary';
     forge.configure({ most: 1 });
     forge.publish(...Array.from({ length: 9 }, (_, i) => `v1.${9 - i}.0`), 'v2.0.0-canary.1');
-    const reading = feedOf(forge.address('gitea'));
-    await reading.check();
+    const reading = await checked(forge.address('gitea'));
     expect(pages().map(({ page }) => page)).toEqual([undefined, '2', '3', '4', '5', '6']);
     expect(newest(reading)).toBeUndefined();
   });
@@ -179,7 +174,7 @@ describe('further pages', () => {
     channel = 'canary';
     const link = '</repos/acme/svc/releases?per_page=100>; rel="next"';
     forge.next(json(200, [], { link }), json(404, {}));
-    await feedOf(forge.address('gitHub')).check();
+    await checked(forge.address('gitHub'));
     expect(forge.seen).toHaveLength(2);
   });
 
@@ -220,8 +215,7 @@ describe('an unchanged page', () => {
     channel = 'canary';
     forge.configure({ most: 1 });
     forge.publish('v1.5.0', 'v1.4.0', 'v2.0.0-canary.1');
-    const reading = feedOf(forge.address('gitHub'));
-    await reading.check();
+    const reading = await checked(forge.address('gitHub'));
     const { releases } = reading;
     forge.seen.length = 0;
     await reading.check();

@@ -33,6 +33,8 @@ import { type SwarmDouble, swarmDouble } from '../swarm-double.ts';
 const workerMove = (replicas = 2): StackServiceUpdate =>
   moveOf('worker', { before: specWith({ name: 'svc_worker', replicas }) });
 
+const appMove = (replicas: number): StackServiceUpdate => moveOf('app', { before: specWith({ replicas }) });
+
 interface Stage {
   moves: readonly StackServiceUpdate[];
   /** Specs at the start of the run, if they differ from those in the record. */
@@ -103,7 +105,13 @@ async function begin({
     if (error !== null) await run.switchToRollback(error);
     await runSteps(run, 'rollback', context.log).catch(tooShort);
   };
-  return { double, run, forward, back, record, log: context.log, lines };
+  /** Requires that the update fails with this code, and rolls it back. */
+  const failWith = async (code: string) => {
+    const error = await forward();
+    expect(error).toMatchObject({ code });
+    await back(error);
+  };
+  return { double, run, forward, back, failWith, record, log: context.log, lines };
 }
 
 /** The specs written to a service, for example `new x3`, `old x0`. */
@@ -137,21 +145,17 @@ const tooShort = (error: unknown): void =>
 
 describe('StackRun', () => {
   it('rolls back by limiting the running tasks, then restores the definition', async () => {
-    const { double, forward, back } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 3 }) }), workerMove()],
+    const { double, failWith } = await begin({
+      moves: [appMove(3), workerMove()],
     });
     double.tasks = () => [...withoutRoom(double), ...oldOf(double, 'worker-id')];
-    const error = await forward();
-    expect(error).toMatchObject({ code: 'recreate-failed' });
-    await back(error);
+    await failWith('recreate-failed');
     expect(writesTo(double, 'app-id')).toEqual(['new x3', 'old x1', 'old x3']);
     expect(writesTo(double, 'worker-id')).toEqual(['old x0', 'old x2']);
   });
 
   it('keeps the number of tasks if the response to the limit is lost in an election', async () => {
-    const { double, forward, back } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
-    });
+    const { double, forward, back } = await begin({ moves: [appMove(3)] });
     double.tasks = () => withoutRoom(double);
     const error = await forward();
     expect(error).toMatchObject({ code: 'recreate-failed' });
@@ -165,7 +169,7 @@ describe('StackRun', () => {
   });
 
   it('does not use the limit set by the previous run as the number of replicas', async () => {
-    const app = moveOf('app', { before: specWith({ replicas: 3 }) });
+    const app = appMove(3);
     const { double, forward } = await begin({
       moves: [app],
       now: { 'app-id': specWith({ replicas: 1 }) },
@@ -179,8 +183,8 @@ describe('StackRun', () => {
 
   it('restores a worker that had the new image before', async () => {
     const worker = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
-    const { double, forward, back } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 1 }) }), worker],
+    const { double, failWith } = await begin({
+      moves: [appMove(1), worker],
       tasks: ['w1', 'w2'],
     });
     double.tasks = () => [
@@ -192,15 +196,13 @@ describe('StackRun', () => {
           )
         : []),
     ];
-    const error = await forward();
-    expect(error).toMatchObject({ code: 'recreate-failed' });
-    await back(error);
+    await failWith('recreate-failed');
     expect(writesTo(double, 'worker-id')).toEqual(['new x0', 'new x2']);
   });
 
   it('starts no old worker next to a new app that was edited during the update', async () => {
-    const { double, forward, back } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 1 }) }), workerMove(1)],
+    const { double, failWith } = await begin({
+      moves: [appMove(1), workerMove(1)],
     });
     double.tasks = () => {
       const isNew = serviceImageOf(double.services.get('app-id')?.Spec ?? {}) === newImage;
@@ -211,15 +213,13 @@ describe('StackRun', () => {
       if (app && serviceImageOf(app.Spec) === newImage) app.Spec = { ...app.Spec, Labels: { tier: 'web' } };
       return null;
     };
-    const error = await forward();
-    expect(error).toMatchObject({ code: 'containers-changed' });
-    await back(error);
+    await failWith('containers-changed');
     expect(writesTo(double, 'worker-id')).toEqual(['old x0']);
   });
 
   it('does not roll back if the previous run was killed after a new task was on a node', async () => {
     // That task may have started: Swarm deletes tasks at once when a service is scaled down.
-    const app = moveOf('app', { before: specWith({ replicas: 2 }) });
+    const app = appMove(2);
     const { double, back } = await begin({
       moves: [app],
       now: { 'app-id': specWith({ replicas: 1 }) },
@@ -233,7 +233,7 @@ describe('StackRun', () => {
 
   it('continues with the other nodes if Swarm waits for a task on a node that went down', async () => {
     const { double, run, forward, lines } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 2 }) })],
+      moves: [appMove(2)],
       waitTimeoutMs: 15_000,
     });
     double.tasks = () => {
@@ -256,9 +256,7 @@ describe('StackRun', () => {
   }, 30_000);
 
   it('keeps old tasks unchanged if the new tasks were forced to restart', async () => {
-    const { double, forward, back } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
-    });
+    const { double, failWith } = await begin({ moves: [appMove(3)] });
     double.tasks = () => withoutRoom(double);
     double.afterWrite = () => {
       const app = double.services.get('app-id');
@@ -266,17 +264,13 @@ describe('StackRun', () => {
       app.Spec = { ...app.Spec, TaskTemplate: { ...toObject(app.Spec.TaskTemplate), ForceUpdate: 1 } };
       return null;
     };
-    const error = await forward();
-    expect(error).toMatchObject({ code: 'recreate-failed' });
-    await back(error);
+    await failWith('recreate-failed');
     // With a different template, Swarm would recreate the old tasks while a new task may be starting.
     expect(toObject(double.written[1]?.spec.TaskTemplate).ForceUpdate).toBe(0);
   });
 
   it('counts a task as started if it was ready in a late response and had ended by the next check', async () => {
-    const { double, forward, record } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
-    });
+    const { double, forward, record } = await begin({ moves: [appMove(1)] });
     let looks = 0;
     double.tasks = () => {
       if (serviceImageOf(double.services.get('app-id')?.Spec ?? {}) !== newImage)
@@ -291,7 +285,7 @@ describe('StackRun', () => {
 
   it('restores the files last, and fails with the error that caused the rollback', async () => {
     const { double, run, record, log, lines } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
+      moves: [appMove(3)],
       files: [file],
       waitTimeoutMs: 6_000,
     });
@@ -307,7 +301,7 @@ describe('StackRun', () => {
 
   it('restores the files even if the services cannot be rolled back', async () => {
     const { double, run, log, lines } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+      moves: [appMove(1)],
       files: [file],
     });
     double.tasks = () => withoutRoom(double);
@@ -317,7 +311,7 @@ describe('StackRun', () => {
 
   it('keeps the files, and reports broken, if a new task starts during the rollback', async () => {
     const { double, run, log, record, lines } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+      moves: [appMove(1)],
       files: [file],
     });
     double.tasks = () => {
@@ -334,9 +328,7 @@ describe('StackRun', () => {
   });
 
   it('records a task as started if it is still starting at the timeout', async () => {
-    const { double, run, log, record } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
-    });
+    const { double, run, log, record } = await begin({ moves: [appMove(1)] });
     double.tasks = () => tasksOf([double.written.length === 0 ? 'old running' : 'new starting', { id: 'a' }]);
     await expect(updateOrRollBack(run, log)).rejects.toMatchObject({ code: 'broken' });
     expect(record.hasStarted).toBe(true);
@@ -355,9 +347,7 @@ describe('StackRun', () => {
   });
 
   it('leaves the remaining steps to a later run if the Swarm becomes unavailable during the rollback', async () => {
-    const { double, run, log, record } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
-    });
+    const { double, run, log, record } = await begin({ moves: [appMove(1)] });
     double.tasks = () => withoutRoom(double);
     const confirm = record.requireOwnership.bind(record);
     const lost = new UpdateError('engine-unavailable', 'the Swarm has no leader that responds');

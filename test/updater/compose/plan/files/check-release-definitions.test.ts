@@ -67,7 +67,6 @@ const volumes = (name: object): Changes => ({
   volumes: { files: { name: 'svc_files', ...name }, dumps: { name: 'svc_dumps' } },
 });
 const internal = { internal: true };
-const _compose = 'docker compose -p svc';
 
 describe('checkGenerated', () => {
   it.each<[string, Changes, string[], RegExp]>([
