@@ -18,12 +18,7 @@ const jobs: ScriptedJob[] = [
 ];
 const buildServers = [
   { name: 'build-1', version: 'v1.4.2', outdated: false, command: 'svc update' },
-  {
-    name: 'build-2',
-    version: 'v1.4.0',
-    outdated: true,
-    command: 'apt upgrade svc-worker',
-  },
+  { name: 'build-2', version: 'v1.4.0', outdated: true, command: 'apt upgrade svc-worker' },
 ];
 const newest = {
   next: null,
@@ -42,63 +37,49 @@ const refused = createRunWithDefaults({ id: 'refused', state: 'refused', outcome
 const major = { next: { version: 'v2.0.0', major: true } };
 
 describe.concurrent('svc instance status', () => {
-  it.each<[string, Script, RegExp[]]>([
+  it.each<[string, Script, ...RegExp[]]>([
     [
       'the available update',
       { status: { buildServers } },
-      [
-        /^svc v1\.4\.2 \(stable\)\nUpdate available: v1\.5\.0, published \d+ \w+ ago, https:\/\/example\.org\/releases\/v1\.5\.0\n/,
-        /^To update now: svc instance update\nBuild servers: build-1 v1\.4\.2, build-2 v1\.4\.0 \(outdated\)\n$/m,
-      ],
+      /^svc v1\.4\.2 \(stable\)\nUpdate available: v1\.5\.0, published \d+ \w+ ago, https:\/\/example\.org\/releases\/v1\.5\.0\n/,
+      /^To update now: svc instance update\nBuild servers: build-1 v1\.4\.2, build-2 v1\.4\.0 \(outdated\)\n$/m,
     ],
     [
       'jobs',
       { jobs },
-      [
-        /^Cannot update now: 2 jobs are running\n {2}deployment {2}web to production {2}2 min\n {2}backup {6}nightly {12}41 min, stuck\n/m,
-        /^The backup is stuck\. Cancel it, or use --force to stop both jobs\. \(--when-idle does not wait for stuck jobs\.\)$/m,
-      ],
+      /^Cannot update now: 2 jobs are running\n {2}deployment {2}web to production {2}2 min\n {2}backup {6}nightly {12}41 min, stuck\n/m,
+      /^The backup is stuck\. Cancel it, or use --force to stop both jobs\. \(--when-idle does not wait for stuck jobs\.\)$/m,
     ],
     [
       'the latest version',
       { status: newest },
-      [
-        /^svc v1\.4\.2 \(stable\)\nv1\.4\.2 is the newest release on the stable channel\. Checked .* ago\.\n$/,
-      ],
+      /^svc v1\.4\.2 \(stable\)\nv1\.4\.2 is the newest release on the stable channel\. Checked .* ago\.\n$/,
     ],
     [
       'an unsupported environment',
       { status: { reason: { code: 'no-engine', message: 'the engine does not answer' } } },
-      [
-        /^Cannot update now: the engine does not answer\.\nRun these commands on the server, in the directory that contains the compose file:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
-      ],
+      /^Cannot update now: the engine does not answer\.\nRun these commands on the server, in the directory that contains the compose file:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
     ],
     [
       'a recall, and the newer release',
       { status: { recalled } },
-      [
-        /^svc v1\.4\.2 \(stable\)\nv1\.4\.2 was recalled: It deletes backups\. https:\/\/x\.test\/recall\nUpdate available: v1\.5\.0/,
-      ],
+      /^svc v1\.4\.2 \(stable\)\nv1\.4\.2 was recalled: It deletes backups\. https:\/\/x\.test\/recall\nUpdate available: v1\.5\.0/,
     ],
     [
       'a recall, and an older restore point',
       { status: { ...newest, recalled }, history: [refused, saved] },
-      [
-        /^v1\.4\.2 was recalled: .*\nv1\.4\.2 is the newest/m,
-        /^Restore point: v1\.4\.1, with the data saved at .*\. To roll back: svc instance rollback$/m,
-      ],
+      /^v1\.4\.2 was recalled: .*\nv1\.4\.2 is the newest/m,
+      /^Restore point: v1\.4\.1, with the data saved at .*\. To roll back: svc instance rollback$/m,
     ],
     [
       'a recall without a way out',
       { status: { ...newest, recalled } },
-      [
-        /^v1\.4\.2 was recalled: .*\nv1\.4\.2 is the newest.*\nNo newer release is available, and this version cannot be rolled back because there is no restore point\. Install the next release as soon as it is published\.$/m,
-      ],
+      /^v1\.4\.2 was recalled: .*\nv1\.4\.2 is the newest.*\nNo newer release is available, and this version cannot be rolled back because there is no restore point\. Install the next release as soon as it is published\.$/m,
     ],
     [
       'a security update',
       { status: { urgent: { below: 'v1.4.9', why: 'Sessions can be stolen.' } } },
-      [/^Security update: Sessions can be stolen\. All versions before v1\.4\.9 are affected\.$/m],
+      /^Security update: Sessions can be stolen\. All versions before v1\.4\.9 are affected\.$/m,
     ],
     [
       'stale release information',
@@ -107,15 +88,15 @@ describe.concurrent('svc instance status', () => {
           feedError: { message: 'channel.json expired at noon', nextCheckAt: begin, staleSince: begin },
         },
       },
-      [/^Release information has been out of date since 2026-11-20 10:00: channel\.json expired at noon\.$/m],
+      /^Release information has been out of date since 2026-11-20 10:00: channel\.json expired at noon\.$/m,
     ],
     [
       'how to install a release during its rollout',
       { status: { ...newest, upToDate: { code: 'rolling-out', message: '10 % so far' } } },
-      [/^10 % so far\. Checked .* ago\.\nTo update now: svc instance update\n$/m],
+      /^10 % so far\. Checked .* ago\.\nTo update now: svc instance update\n$/m,
     ],
-    ['only the version to a user', { authorize: () => 'user' }, [/^svc v1\.4\.2\n$/]],
-  ])('shows %s', async (_, script, forms) => {
+    ['only the version to a user', { authorize: () => 'user' }, /^svc v1\.4\.2\n$/],
+  ])('shows %s', async (_, script, ...forms) => {
     const { url } = await play(script);
     const { out, err, exitCode } = await svc(url, 'instance status');
     expect(exitCode, err).toBe(0);

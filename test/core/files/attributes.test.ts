@@ -1,17 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import {
-  chmod,
-  link,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, link, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
@@ -23,6 +11,7 @@ import {
 import { diskFileSystem } from '../../../src/core/files/file-system.ts';
 import { checkReplacementPermissions } from '../../../src/core/files/transaction/check-replaceable-files.ts';
 import { replaceFiles, restoreFiles } from '../../../src/core/files/transaction/replace-files.ts';
+import { temporaryDirectory } from '../../rig/temporary-directory.ts';
 
 const kernel = vi.hoisted(() => ({ says: null as number | null }));
 // A test cannot mount SMB or FAT, so it replaces the number with which the kernel identifies the file system.
@@ -70,12 +59,11 @@ it('reports in advance which access-control lists cannot be set on a new file', 
 describe("a file system that is identified by the kernel's number (linux/magic.h)", () => {
   let file = '';
   beforeEach(async () => {
-    file = join(await mkdtemp(join(tmpdir(), 'magic-')), '.env');
+    file = join(await temporaryDirectory(), '.env');
     await writeFile(file, 'A=1\n');
   });
-  afterEach(async () => {
+  afterEach(() => {
     kernel.says = null;
-    await rm(dirname(file), { recursive: true });
   });
 
   it.each([
@@ -103,9 +91,10 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
   const set = (name: string, attribute: string, value: string) =>
     execFileSync('setfattr', ['-n', attribute, '-v', value, at(name)]);
   const modeOf = async (name: string) => ((await stat(at(name))).mode & 0o7777).toString(8);
+  const rightsOf = async (name: string) => [await modeOf(name), await readExtendedAttributes(at(name))];
 
   beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), 'attributes-'));
+    root = await temporaryDirectory();
     await writeFile(at('.env'), 'A=1\n', { mode: 0o600 });
     set('.env', acl, oneReader);
     set('.env', 'user.note', 'kept');
@@ -114,11 +103,11 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
     await writeFile(at('plain'), 'B=1\n', { mode: 0o640 });
     set('.', 'system.posix_acl_default', openToAnother);
   });
-  afterEach(async () => {
-    vi.unstubAllEnvs();
-    await rm(root, { recursive: true, force: true });
-  });
+  afterEach(() => void vi.unstubAllEnvs());
 
+  type Options = Parameters<typeof replaceFiles>[1];
+  const replace = (list = changes(), options: Partial<Options> = {}) =>
+    replaceFiles(list, { runId: 'run', backupDirectory: null, ...options });
   const changes = () => [
     { path: at('.env'), before: 'A=1\n', after: 'A=2\n' },
     { path: at('plain'), before: 'B=1\n', after: 'B=2\n' },
@@ -133,32 +122,25 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
 
   it('gives new files and backups the permissions of the old files, and removes inherited permissions', async () => {
     const warn = vi.fn();
-    const records = await replaceFiles(changes(), { runId: 'run', backupDirectory: at('backup/run'), warn });
-    for (const name of ['.env', 'backup/run/.env']) {
-      expect([await modeOf(name), await readExtendedAttributes(at(name))]).toEqual(['640', ofEnv]);
-    }
-    for (const name of ['plain', 'backup/run/plain']) {
-      expect([await modeOf(name), await readExtendedAttributes(at(name))]).toEqual(['640', {}]);
-    }
+    const records = await replace(changes(), { backupDirectory: at('backup/run'), warn });
+    for (const name of ['.env', 'backup/run/.env']) expect(await rightsOf(name)).toEqual(['640', ofEnv]);
+    for (const name of ['plain', 'backup/run/plain']) expect(await rightsOf(name)).toEqual(['640', {}]);
     // The list of the directory is inherited, but grants no access, because the group's bits are its mask.
     expect([await modeOf('new'), await modeOf('backup')]).toEqual(['600', '700']);
 
     expect(await restoreFiles(JSON.parse(JSON.stringify(records)))).toEqual([]);
-    expect([await modeOf('.env'), await readExtendedAttributes(at('.env'))]).toEqual(['640', ofEnv]);
-    expect([await modeOf('plain'), await readExtendedAttributes(at('plain'))]).toEqual(['640', {}]);
+    expect(await rightsOf('.env')).toEqual(['640', ofEnv]);
+    expect(await rightsOf('plain')).toEqual(['640', {}]);
     expect(warn).not.toHaveBeenCalled();
   });
 
   it('is undone by renaming the backup if the disk is full', async () => {
-    const records = await replaceFiles(changes().slice(0, 1), {
-      runId: 'run',
-      backupDirectory: at('backup'),
-    });
+    const records = await replace(changes().slice(0, 1), { backupDirectory: at('backup') });
     const write = async () => {
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
     };
     expect(await restoreFiles(records, { fs: { ...diskFileSystem, write } })).toEqual([]);
-    expect([await modeOf('.env'), await readExtendedAttributes(at('.env'))]).toEqual(['640', ofEnv]);
+    expect(await rightsOf('.env')).toEqual(['640', ofEnv]);
   });
 
   /** Replaces a program with a script that comes first on the PATH. */
@@ -173,15 +155,13 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
     await standIn(
       `stat -c %a "$(eval echo \\$$#)" >>${root}/modes; echo 'setfattr: x: Operation not permitted' >&2; exit 1`,
     );
-    await expect(replaceFiles(changes(), { runId: 'run', backupDirectory: null })).rejects.toMatchObject({
+    await expect(replace()).rejects.toMatchObject({
       code: 'rights-lost',
       outcome: 'refused',
       message: `${at('.env')} would lose its permissions: its access-control list (${acl}) cannot be set: Operation not permitted`,
     });
     expect(new Set((await readFile(at('modes'), 'utf8')).trim().split('\n'))).toEqual(new Set(['600']));
-    await expect(
-      replaceFiles(changes().slice(1), { runId: 'run', backupDirectory: at('backup') }),
-    ).rejects.toMatchObject({
+    await expect(replace(changes().slice(1), { backupDirectory: at('backup') })).rejects.toMatchObject({
       code: 'rights-lost',
       message: expect.stringContaining(`${at('plain')} would`),
     });
@@ -190,7 +170,7 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
 
   it('is refused if the list differs after it was set', async () => {
     await standIn(`case "$*" in *${acl}*) ;; *) exec REAL "$@" ;; esac`);
-    await expect(replaceFiles(changes(), { runId: 'run', backupDirectory: null })).rejects.toMatchObject({
+    await expect(replace()).rejects.toMatchObject({
       message: expect.stringContaining('the file system returns a different value after it is set'),
     });
   });
@@ -201,7 +181,7 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
     );
     const told: string[] = [];
     const warn = (sentence: string) => told.push(`${sentence} (${execFileSync('cat', [at('.env')])})`);
-    await replaceFiles(changes(), { runId: 'run', backupDirectory: null, warn });
+    await replace(changes(), { warn });
     expect(told).toEqual([
       `${at('.env')} will lose these attributes, which cannot be set in this container: user.note (A=1\n)`,
     ]);
@@ -240,7 +220,7 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
     expect(await checkReplacementPermissions([at('plain')])).toEqual([]);
     await expect(checkReplacementPermissions(files)).rejects.toMatchObject({ code: 'rights-lost' });
     // The new file would inherit the list of the directory, and no available program can remove it.
-    const made = replaceFiles(changes().slice(1), { runId: 'run', backupDirectory: null });
+    const made = replace(changes().slice(1));
     await expect(made).rejects.toMatchObject({ code: 'rights-lost' });
     expect(await readFile(at('plain'), 'utf8')).toBe('B=1\n');
   });
