@@ -142,10 +142,17 @@ class Place {
     return told && 'result' in told ? helperResultSchemas[verb].parse(told.result) : undefined;
   }
 
-  async copyTwice(mount: Partial<RequestedMount> = {}, more: Setting = {}): Promise<void> {
-    for (const verb of ['warm', 'cold'] as const) {
+  /** Saves the mounts, and returns the list of everything in the first one. */
+  async copyTwice(mount: Partial<RequestedMount> = {}, more: Setting = {}): Promise<string> {
+    for (const verb of ['warm', 'cold'] as const)
       expect(await this.start(verb, mount, more).end).toEqual({ exitCode: 0, told: { result: null } });
-    }
+    return this.all();
+  }
+
+  /** Restores the only mount, which then contains exactly this. */
+  async restoreTo(before: string, mount: Partial<RequestedMount> = {}, more: Setting = {}): Promise<void> {
+    expect(await this.run('restore', mount, more)).toEqual([[]]);
+    expect(this.all()).toBe(before);
   }
 
   async fails(verb: HelperOperation, mount: Partial<RequestedMount> = {}, more: Setting = {}) {
@@ -330,26 +337,22 @@ describe.skipIf(!isRoot)('helper program', () => {
     };
     mkdirSync(join(place.data, 'cache'));
     writeFileSync(join(place.data, 'cache/file'), 'old');
-    await place.copyTwice({}, { mounts });
-    const before = place.all();
+    const before = await place.copyTwice({}, { mounts });
     manyNames(join(place.copy, 'cache'));
     expect(await place.start('cold', {}, { mounts }).end).toMatchObject({ told: { result: null } });
     expect(place.all(place.copy)).toBe(before);
     manyNames(join(place.data, 'cache'));
-    expect(await place.run('restore', {}, { mounts })).toEqual([[]]);
-    expect(place.all()).toBe(before);
+    await place.restoreTo(before, {}, { mounts });
   });
 
   it('removes files that a killed restore had moved but not yet removed', async () => {
     const place = new Place();
     writeFileSync(join(place.data, 'file'), 'old');
-    await place.copyTwice();
-    const before = place.all();
+    const before = await place.copyTwice();
     place.sh(
       'mkdir --parents .removed-abcdef/current/sub .removed-abcdef/0; touch .removed-abcdef/current/x',
     );
-    expect(await place.run('restore')).toEqual([[]]);
-    expect(place.all()).toBe(before);
+    await place.restoreTo(before);
   });
 
   it('removes new directories from a disk without room for another directory', async () => {
@@ -357,11 +360,9 @@ describe.skipIf(!isRoot)('helper program', () => {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'nr_inodes=30', 'none', place.data]);
     onTestFinished(() => void execFileSync('umount', ['--lazy', place.data]));
     writeFileSync(join(place.data, 'file'), 'old');
-    await place.copyTwice();
-    const before = place.all();
+    const before = await place.copyTwice();
     place.sh('mkdir --parents new/sub; at=0; while touch new/sub/$at 2>/dev/null; do at=$((at + 1)); done');
-    expect(await place.run('restore')).toEqual([[]]);
-    expect(place.all()).toBe(before);
+    await place.restoreTo(before);
   });
 
   it('reads contents only once in the cold copy if files have several hard links', async () => {
@@ -380,8 +381,7 @@ describe.skipIf(!isRoot)('helper program', () => {
     for (const name of ['secret', 'linked', 'equal']) writeFileSync(join(place.data, name), name);
     chmodSync(join(place.data, 'secret'), 0o600);
     place.sh('ln linked other');
-    await place.copyTwice();
-    const before = place.all();
+    const before = await place.copyTwice();
     place.sh('for name in secret linked; do printf "%s" NEW >$name; done; chmod 666 *');
     const held = ['secret', 'linked'].map((name) => openSync(join(place.data, name), 'r+'));
     onTestFinished(() => held.forEach(closeSync));
@@ -406,8 +406,7 @@ describe.skipIf(!isRoot)('helper program', () => {
     const before = place.all();
     const hashes = await place.run('hash');
     place.sh(`echo new >changed; ${set} wrong kept .; setfattr --name=user.rsync.%aacl --value=x kept`);
-    expect(await place.run('restore')).toEqual([[]]);
-    expect(place.all()).toBe(before);
+    await place.restoreTo(before);
     place.sh(`${set} wrong kept`, place.copy);
     expect(await place.run('hash')).not.toEqual(hashes);
   });
@@ -420,8 +419,7 @@ describe.skipIf(!isRoot)('helper program', () => {
     expect(place.all(place.copy)).not.toContain('user.rsync');
     const before = place.all();
     place.sh('echo new >file');
-    expect(await place.run('restore', older)).toEqual([[]]);
-    expect(place.all()).toBe(before);
+    await place.restoreTo(before, older);
   });
 
   it('measures the disk space that a copy needs and the bytes that it reads', async () => {
@@ -465,11 +463,9 @@ describe.skipIf(!isRoot)('helper program', () => {
     const place = new Place();
     writeFileSync(join(place.data, 'file'), 'old');
     writeFileSync(join(place.victim, 'note'), 'note');
-    await place.copyTwice();
-    const before = place.all();
+    const before = await place.copyTwice();
     execFileSync(process.execPath, ['-e', deepTree, place.data, '1500']);
-    expect(await place.run('restore')).toEqual([[]]);
-    expect(place.all()).toBe(before);
+    await place.restoreTo(before);
     expect(place.sh('ls', place.victim)).toBe('note\n');
   });
 
