@@ -12,24 +12,7 @@ import { expectPlain, type Target } from './target.ts';
 
 // The log of an updater (docs/contract.md 6.1), and the run that the server reads from it.
 
-const odd = [
-  '\\',
-  '\n',
-  '\r',
-  '\t',
-  'n',
-  'u',
-  '0',
-  '1',
-  '4',
-  '%',
-  ' ',
-  '\ud83d',
-  '\ude00',
-  '\0',
-  '\u2028',
-  '\u202e',
-];
+const odd = [...'\\\n\r\tnu014% ', '\ud83d', '\ude00', ...'\0\u2028\u202e'];
 const messages = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({ unit: fc.constantFrom(...odd) }),
