@@ -60,16 +60,21 @@ function feedOf(
   return feed;
 }
 const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
-const why = ({ failure }: Feed) => failure?.message ?? null;
+/** The available versions, and why others are not available. */
+const resultOf = (feed: Feed) => [versions(feed), feed.failure?.message ?? null];
+async function checked(...given: Parameters<typeof feedOf>): Promise<Feed> {
+  const feed = feedOf(...given);
+  await feed.check();
+  return feed;
+}
 const asked = (of = forge) => of.seen.filter(({ path }) => path.includes('/download/'));
 
 describe('a signed release', () => {
   it('is offered with the signed values', async () => {
     forge.publish(attach(forge, anna, releaseFile('v1.5.0', { requires: 'v1.4.0' })), 'v1.4.2', 'v1.4.1');
-    const feed = feedOf();
+    const feed = await checked();
     await feed.check();
-    await feed.check();
-    expect([versions(feed), why(feed)]).toEqual([['v1.5.0', 'v1.4.2', 'v1.4.1'], null]);
+    expect(resultOf(feed)).toEqual([['v1.5.0', 'v1.4.2', 'v1.4.1'], null]);
     // Only the first check downloads the two files.
     expect(asked()).toHaveLength(2);
     // The signed values, not those of the feed.
@@ -79,8 +84,7 @@ describe('a signed release', () => {
   it('is verified if it is one of the twenty newest releases, starting with the newest', async () => {
     const all = Array.from({ length: 25 }, (_, at) => `v1.5.${24 - at}`);
     forge.publish(...all.map((tag) => attach(forge, anna, releaseFile(tag))), 'v1.4.1');
-    const feed = feedOf();
-    await feed.check();
+    const feed = await checked();
     expect(versions(feed)).toEqual([...all.slice(0, 20), 'v1.4.1']);
     expect(asked().map(({ path }) => path.split('/').at(-2))).toEqual(
       all.slice(0, 20).flatMap((tag) => [tag, tag]),
@@ -91,8 +95,7 @@ describe('a signed release', () => {
     elsewhere.host('/file', text(200, JSON.stringify(releaseFile('v1.5.0'))));
     const redirect = text(302, '', { location: `${elsewhere.origin}/file` });
     forge.publish(attach(forge, anna, releaseFile('v1.5.0'), { replies: { 'release.json': redirect } }));
-    const feed = feedOf();
-    await feed.check();
+    const feed = await checked();
     expect(versions(feed)).toEqual(['v1.5.0']);
     expect(forge.seen.map(({ headers }) => headers['private-token'])).toEqual(['abc', 'abc', 'abc', 'abc']);
     expect(elsewhere.seen.map(({ headers }) => headers['private-token'])).toEqual([undefined]);
@@ -149,10 +152,9 @@ describe('an attack', () => {
     ],
   ])('does not make a release available: %s', async (_, publish, message) => {
     forge.publish(publish(), attach(forge, anna, releaseFile('v1.4.3')));
-    const feed = feedOf();
-    await feed.check();
+    const feed = await checked();
     // The feed is still read.
-    expect([versions(feed), why(feed)]).toEqual([['v1.4.3'], one(message)]);
+    expect(resultOf(feed)).toEqual([['v1.4.3'], one(message)]);
     expect(feed.checkedAt).not.toBeNull();
     expect(Math.max(...forge.seen.map(({ bytes }) => bytes))).toBeLessThan(16_000_000);
   });
@@ -162,25 +164,22 @@ describe('an attack', () => {
     const old = attach(forge, anna, releaseFile('v1.5.0', { publishedAt: older }));
     const step = attach(forge, anna, releaseFile('v1.4.9', { publishedAt: older }));
     forge.publish(attach(forge, anna, releaseFile('v1.6.0', { publishedAt: newer })), old, step);
-    const before = feedOf();
-    await before.check();
+    const before = await checked();
     await before.check();
     // A release older than the newest may be an intermediate release on the upgrade path.
     expect(versions(before)).toEqual(['v1.6.0', 'v1.5.0', 'v1.4.9']);
 
     forge.publish(old, step);
-    const after = feedOf();
-    await after.check();
+    const after = await checked();
     const dates = `the release was published at ${older}, but a release published at ${newer} has already been offered`;
-    expect([versions(after), why(after)]).toEqual([
+    expect(resultOf(after)).toEqual([
       [],
       `v1.5.0 is not verified: ${dates}; v1.4.9 is not verified: ${dates}`,
     ]);
     // The clock is set to a time before the last offered release was published.
     onTestFinished(() => void vi.useRealTimers());
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-11-18T12:00:00Z') });
-    const behind = feedOf();
-    await behind.check();
+    const behind = await checked();
     expect(versions(behind)).toEqual([]);
     vi.useRealTimers();
     // No release of the canary channel was offered before.
@@ -188,45 +187,37 @@ describe('an attack', () => {
       ...attach(forge, anna, releaseFile('v1.6.0-canary.1', { publishedAt: older })),
       prerelease: true,
     });
-    const canary = feedOf({}, { channel: 'canary' });
-    await canary.check();
+    const canary = await checked({}, { channel: 'canary' });
     expect(versions(canary)).toEqual(['v1.6.0-canary.1']);
     // The release that was offered last is offered again.
     forge.publish(attach(forge, anna, releaseFile('v1.6.0', { publishedAt: newer })));
     await after.check();
-    expect([versions(after), why(after)]).toEqual([['v1.6.0'], null]);
+    expect(resultOf(after)).toEqual([['v1.6.0'], null]);
   });
 
   it('with a key that is removed later does not block releases of the remaining signers', async () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     forge.publish(attach(forge, anna, releaseFile('v1.9.0', { publishedAt: soon })));
-    const poisoned = feedOf();
-    await poisoned.check();
+    const poisoned = await checked();
     expect(versions(poisoned)).toEqual(['v1.9.0']);
 
     forge.publish(attach(forge, bert, releaseFile('v1.5.0')));
-    const stillTrusted = feedOf();
-    await stillTrusted.check();
-    expect([versions(stillTrusted), why(stillTrusted)]).toEqual([
-      [],
-      expect.stringContaining('has already been offered'),
-    ]);
-    const removed = feedOf({}, { trust: { keys: [bert.key] } });
-    await removed.check();
-    expect([versions(removed), why(removed)]).toEqual([['v1.5.0'], null]);
+    const stillTrusted = await checked();
+    expect(resultOf(stillTrusted)).toEqual([[], expect.stringContaining('has already been offered')]);
+    const removed = await checked({}, { trust: { keys: [bert.key] } });
+    expect(resultOf(removed)).toEqual([['v1.5.0'], null]);
   });
 
   it('fails even if the store does not respond', async () => {
     forge.publish(attach(forge, anna, told));
     host.fail('get', { how: 'reject' });
-    const feed = feedOf();
-    await feed.check();
-    expect([versions(feed), why(feed)]).toEqual([
+    const feed = await checked();
+    expect(resultOf(feed)).toEqual([
       [],
       expect.stringContaining('the store did not return the release that was offered last'),
     ]);
     await feed.check();
-    expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
+    expect(resultOf(feed)).toEqual([['v1.5.0'], null]);
   });
 });
 
@@ -234,21 +225,19 @@ describe('an unverified release', () => {
   it('is verified again if its signature could not be downloaded', async () => {
     const missing = { 'release.json.sigstore.json': json(404, {}) };
     forge.publish(attach(forge, anna, told, { replies: missing }));
-    const feed = feedOf();
-    await feed.check();
-    expect([versions(feed), why(feed)]).toEqual([
+    const feed = await checked();
+    expect(resultOf(feed)).toEqual([
       [],
       one('the signature cannot be downloaded: the response has status 404'),
     ]);
     attach(forge, anna, told);
     await feed.check();
-    expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
+    expect(resultOf(feed)).toEqual([['v1.5.0'], null]);
   });
 
   it('is not verified again until the addresses of its files change', async () => {
     forge.publish(attach(forge, mallory, told));
-    const feed = feedOf({}, { api: 'static' });
-    await feed.check();
+    const feed = await checked({}, { api: 'static' });
     attach(forge, anna, told);
     await feed.check();
     expect([versions(feed), asked().length]).toEqual([[], 2]);

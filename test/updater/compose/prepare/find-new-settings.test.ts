@@ -22,18 +22,7 @@ function planned(
 ): ProjectUpdatePlan {
   const from = installed(
     { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }), '.env': 'A=x\nB=\nC=$B\n' },
-    {
-      services: {
-        app: [
-          container('app-1', {
-            env: new Map([
-              ['D', 'x'],
-              ['E', ''],
-            ]),
-          }),
-        ],
-      },
-    },
+    { services: { app: [container('app-1', { env: new Map(Object.entries({ D: 'x', E: '' })) })] } },
   );
   return { ...planTo('v1.1.0', from), given: given && new Map(Object.entries(given)), ...changes };
 }
