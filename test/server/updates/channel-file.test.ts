@@ -104,6 +104,16 @@ describe('a recalled release', () => {
     expect((await status(one)).prefetch).toBeNull();
   });
 
+  it('does not block the newest release that is not recalled', async () => {
+    publish('v1.6.0', 'v1.5.1', 'v1.5.0');
+    say(recalled('v1.6.0', 'v1.5.0'));
+    const one = await booted();
+    expect(await status(one)).toMatchObject({
+      latest: { version: 'v1.5.1' },
+      next: { version: 'v1.5.1', upgradePath: ['v1.5.1'] },
+    });
+  });
+
   it('is rejected as a target and on an upgrade path, even with force', async () => {
     say(recalled('v1.5.0'));
     const one = await booted();
@@ -321,6 +331,12 @@ describe('a release that is rolled out step by step', () => {
     at('2026-11-21T02:00:00Z');
     await until(() => past().length > 0);
     expect(past()).toEqual(['v1.5.0 updated automatic ']);
+  });
+
+  it('is offered to all instances without configured trust', async () => {
+    hostChannel(forge, channelFile({ rollout }), null);
+    const one = await booted({ feed: { url: forge.address('static') } });
+    expect((await status(one)).next?.version).toBe('v1.5.0');
   });
 });
 
