@@ -57,6 +57,8 @@ interface Tried {
   runs: string[];
   /** The final version of the app. */
   version: string;
+  /** Whether the new version had been verified when a person typed a command. */
+  isVerified: boolean;
   /** Logs commands and their output. */
   log(text: string): void;
 }
@@ -97,7 +99,7 @@ export async function tryOnce(
   const { story, strike, isMeddled } = given;
   const begun = await begin(stage, story);
   const { instance } = stage;
-  const tried: Tried = { why: null, runs: [], version: '', log };
+  const tried: Tried = { why: null, runs: [], version: '', isVerified: false, log };
   const unit = strike === 'unit' ? startUnit(instance.directory) : null;
   try {
     let result = await struckRun(stage, tried, given);
@@ -148,6 +150,7 @@ async function act(stage: RestoreStage, tried: Tried, strike: Strike, run: Updat
     ];
     for (const name of names) await askEngine('POST', `/containers/${name}/pause`);
     await type(stage, tried, strike as Person);
+    tried.isVerified = / verify .*healthy after /.test(run.log);
     for (const name of names) await askEngine('POST', `/containers/${name}/unpause`);
     return;
   }
@@ -204,9 +207,9 @@ async function judge(
     tried.version = versions.bad;
     return lost([...(await judgeRemains(stage)), ...fresh]);
   }
-  // Containers that a user removes before the first stop stay removed until the user starts them.
-  if (strike === 'down' && / was removed by another process during the update/.test(result.log))
-    await stage.instance.compose('up', '-d');
+  // Containers that a user removes before the first stop, or after the last check, stay removed until the user starts them.
+  const isUpToUser = tried.isVerified || / was removed by another process during the update/.test(result.log);
+  if (strike === 'down' && isUpToUser) await stage.instance.compose('up', '-d');
   await stage.instance.waitUntilHealthy(60).catch((error: Error) => {
     lost([`not healthy: ${error.message.split('\n')[0]}`, ...fresh]);
   });
