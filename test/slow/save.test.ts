@@ -33,7 +33,7 @@ describe('while the data is copied', () => {
     expectWords(result, {
       exitCode: 0,
       says: [
-        'another version of app and worker was started while the data was being saved: the update continues without a restore point',
+        'another version of app and worker was started while the data was being saved; the update continues without a restore point',
       ],
       ends: [/^updated v1\.0\.0 → v1\.1\.0 /],
     });
