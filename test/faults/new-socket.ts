@@ -50,7 +50,10 @@ async function tryUpgrade({ host, engine }: OwnHost): Promise<string[]> {
     ...judgeWords(lost, {
       exitCode: 5,
       says: ['the engine was restarted and has a new socket, but this container still has the old socket'],
-      ends: ['broken (engine-lost)', 'then run the update again. The new run continues where this run stopped.'],
+      ends: [
+        'broken (engine-lost)',
+        'then run the update again. The new run continues where this run stopped.',
+      ],
     }),
     ...judgeOutcome(back, ['updated']),
     ...(lost.log.split('the engine stopped responding; waiting').length === 2
