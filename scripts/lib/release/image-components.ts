@@ -1,18 +1,19 @@
-import type { Descriptor, LayoutImage } from './layout.ts';
-import { runTar } from './run-tar.ts';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { LayoutImage } from './layout.ts';
 import type { Component } from './sbom.ts';
 
 /** The system's packages in an image, and the programs that are no package, of each platform. */
-export async function imageComponents(image: LayoutImage): Promise<Component[]> {
+export async function imageComponents({ platforms, path }: LayoutImage): Promise<Component[]> {
   const found: Component[] = [];
-  for (const [platform, { layers }] of Object.entries(image.platforms)) {
-    const fileIn = (name: string) => readFromLayers(image, layers, name);
+  for (const [platform, { layers }] of Object.entries(platforms)) {
+    const files = layers.map(({ digest }) => path(digest));
     const [, architecture = ''] = platform.split('/');
-    const packages = await fileIn('lib/apk/db/installed');
+    const packages = await fileIn(files, 'lib/apk/db/installed');
     if (packages !== null) found.push(...apkPackages(String(packages)));
-    const programs = await fileIn('usr/local/lib/svc-updater/programs.json');
+    const programs = await fileIn(files, 'usr/local/lib/svc-updater/programs.json');
     const { cli, compose } = JSON.parse(String(programs ?? '{}'));
-    const node = await fileIn('usr/local/bin/node');
+    const node = await fileIn(files, 'usr/local/bin/node');
     // The address of its own headers.
     const [, nodeVersion] = /\/(v\d+\.\d+\.\d+)\/node-v/.exec(node?.toString('latin1') ?? '') ?? [];
     const known = [
@@ -47,17 +48,15 @@ export function apkPackages(database: string): Component[] {
 }
 
 /** Of the last layer that has it; null where none does. */
-async function readFromLayers(
-  image: LayoutImage,
-  layers: readonly Descriptor[],
-  name: string,
-): Promise<Buffer | null> {
+async function fileIn(layers: readonly string[], name: string): Promise<Buffer | null> {
   for (const layer of layers.toReversed()) {
-    const found = await runTar(image, layer, ['--extract', '--to-stdout', name]).catch((error) => {
-      if (/Not found in archive/.test(String(error))) return null;
+    const command = ['--extract', '--gzip', '--to-stdout', '--file', layer, name];
+    const options = { encoding: 'buffer', maxBuffer: 512 * 1024 * 1024 } as const;
+    const found = await promisify(execFile)('tar', command, options).catch((error) => {
+      if (/Not found in archive/.test(String(error.stderr))) return null;
       throw error;
     });
-    if (found !== null) return found;
+    if (found !== null) return found.stdout;
   }
   return null;
 }
