@@ -565,7 +565,7 @@ describe.concurrent('on a page', () => {
   it('settings are sent by a button, and the channel is sent last', async ({ expect }) => {
     const body = '<h2>Updates</h2><svc-update-settings></svc-update-settings>';
     // A time window that begins neither today nor tomorrow, so that the update is not due during the test.
-    const inThreeDays = dayNames[(new Date().getUTCDay() + 2) % 7]!; // getUTCDay starts on Sunday, dayNames on Monday
+    const inThreeDays = dayNames[(new Date().getUTCDay() + 2) % 7] ?? 'mon'; // getUTCDay starts on Sunday, dayNames on Monday
     const off = { ...automatic, enabled: false, days: [inThreeDays], nextAt: null };
     const script = { ...standing, status: { latest, automatic: off } };
     await visit(browser, script, { body }, async ({ page, server, complaints }) => {

@@ -149,8 +149,8 @@ async function act(stage: RestoreStage, tried: Tried, strike: Strike, run: Updat
       ...(await listContainers({ label: [`svc-updater.scratch=${stage.instance.project}`] })),
     ];
     for (const name of names) await askEngine('POST', `/containers/${name}/pause`);
-    await type(stage, tried, strike as Person);
     tried.isVerified = / verify .*healthy after /.test(run.log);
+    await type(stage, tried, strike as Person);
     for (const name of names) await askEngine('POST', `/containers/${name}/unpause`);
     return;
   }
@@ -208,7 +208,9 @@ async function judge(
     return lost([...(await judgeRemains(stage)), ...fresh]);
   }
   // Containers that a user removes before the first stop, or after the last check, stay removed until the user starts them.
-  const isUpToUser = tried.isVerified || / was removed by another process during the update/.test(result.log);
+  const isUpToUser =
+    (tried.isVerified && result.exitCode === 0) ||
+    / was removed by another process during the update/.test(result.log);
   if (strike === 'down' && isUpToUser) await stage.instance.compose('up', '-d');
   await stage.instance.waitUntilHealthy(60).catch((error: Error) => {
     lost([`not healthy: ${error.message.split('\n')[0]}`, ...fresh]);

@@ -6,8 +6,8 @@ const usualLimit = 1024 * 1024;
 /**
  * Reads a regular file.
  * @param options.mayBeLink - whether to follow a symbolic link; otherwise a link is an error (ELOOP)
- * @throws Error EFBIG if the file is larger than the limit; EISDIR; EINVAL for a pipe or device, which may be endless;
- * other errors of the file system
+ * @throws Error EFBIG if the file is larger than the limit; EISDIR; EINVAL for a pipe, socket or device, which may
+ * be endless; other errors of the file system
  */
 export async function readLimitedFile(
   path: string,
@@ -15,7 +15,12 @@ export async function readLimitedFile(
 ): Promise<Buffer> {
   // Without O_NONBLOCK, opening a named pipe would block.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | (mayBeLink ? 0 : constants.O_NOFOLLOW);
-  const file = await open(path, flags);
+  const file = await open(path, flags).catch((error: NodeJS.ErrnoException) => {
+    // A Unix socket, or a device without a driver.
+    throw error.code === 'ENXIO' || error.code === 'ENODEV'
+      ? createFileError('EINVAL', `${path} is not a regular file`)
+      : error;
+  });
   try {
     const status = await file.stat();
     if (status.isDirectory()) throw createFileError('EISDIR', `${path} is a directory`);

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { readLimitedFile } from '../../../src/core/files/read-limited-file.ts';
@@ -21,6 +23,11 @@ it('rejects files that may be endless, and missing files', async () => {
   const pipe = join(folder, 'pipe');
   execFileSync('mkfifo', [pipe]);
   await expect(readLimitedFile(pipe)).rejects.toMatchObject({ code: 'EINVAL' });
+  const socket = join(folder, 'socket');
+  const server = createServer().listen(socket);
+  await once(server, 'listening');
+  await expect(readLimitedFile(socket)).rejects.toMatchObject({ code: 'EINVAL' });
+  server.close();
   await expect(readLimitedFile('/dev/zero')).rejects.toMatchObject({ code: 'EINVAL' });
   await expect(readLimitedFile(folder)).rejects.toMatchObject({ code: 'EISDIR' });
   await expect(readLimitedFile(join(folder, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });

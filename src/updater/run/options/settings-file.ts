@@ -164,7 +164,8 @@ export async function readSmallFile(path: string, name: string): Promise<TextFil
     async ({ code, message }: NodeJS.ErrnoException) => {
       // If the directory cannot be read either, the file counts as missing, because a later check fails with a clearer
       // message.
-      if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
+      const isHidden = code === 'EACCES' && (await access(dirname(path), constants.X_OK).catch(() => true));
+      if (code === 'ENOENT' || code === 'ENOTDIR' || isHidden) return null;
       throw createInvalidSettingsError([
         `${name} ${problemsByErrorCode[code ?? ''] ?? `cannot be read (${code ?? message})`}`,
       ]);

@@ -62,7 +62,12 @@ describe('a pin', () => {
     ['literal', one('svc:v1.4.2'), 'image of app in compose.yaml line 3'],
     ['variable', one('svc:${V}', 'A=1\nV=v1.4.2\n'), 'V in .env line 2'],
     ['default', one('svc:${V:-v1.4.2}'), 'the default of V in compose.yaml line 3'],
-    ['absent', one('r/acme/svc'), 'image of app in compose.yaml line 3, which has no tag', 'r/acme/svc'],
+    [
+      'absent',
+      one('ghcr.io/acme/svc'),
+      'image of app in compose.yaml line 3, which has no tag',
+      'ghcr.io/acme/svc',
+    ],
     [
       'variable',
       { 'compose.yaml': image('${I}'), 'prod.env': 'I=r:5000/svc:1.4.2' },

@@ -99,7 +99,7 @@ describe('listReplaceSteps, in an ordinary run', () => {
     expect(steps(moved, old(31))).toBe(
       'stop worker-1, stop app-1, up app x1, up worker x1, stop sidecar-1, up sidecar x1 by force',
     );
-    expect(steps(moved, old(Number.POSITIVE_INFINITY))).toContain('stop app-1');
+    expect(steps(moved, old(Number.POSITIVE_INFINITY)).split(', ')).toContain('stop app-1');
     expect(steps(moved, old(30))).not.toContain('stop app-1');
   });
 
@@ -121,9 +121,9 @@ describe('listReplaceSteps, in an ordinary run', () => {
     ).toBe(
       'stop worker-1, run migrate x1 once with its hook, up app x1, await app for seed, run seed x1 once, up worker x1',
     );
-    expect(steps([migrate, ...both], containers('app-1 worker-1 migrate-1! migrate-2!'))).toContain(
-      'run migrate x2 once with its hook',
-    );
+    expect(
+      steps([migrate, ...both], containers('app-1 worker-1 migrate-1! migrate-2!')).split(', '),
+    ).toContain('run migrate x2 once with its hook');
   });
 
   it('keeps the number of replicas, including stopped ones', () => {
