@@ -138,6 +138,8 @@ describe("SECURITY.md's tables of calls", () => {
     // Requests to the engine, and the recorder, which listens on a socket for compose; types and classes of addresses.
     const onHttp = ['engine/http/request.ts', 'updater/compose/inspect/engine-write-recorder.ts'];
     const types = [
+      // In a container of a rehearsal's network: checks that nothing can be reached.
+      'updater/data/helper-program/reach.ts',
       'updater/data/selection/find-external-databases.ts',
       'updater/run/log/mask.ts',
       'engine/http/engine-connection.ts',
@@ -278,9 +280,9 @@ describe('docs/contract.md', () => {
     expect([...last.keys()]).toEqual(heads);
   });
 
-  it('has at most 64,000 bytes, and no sentence of more than 40 words', () => {
+  it('has at most 68,000 bytes, and no sentence of more than 40 words', () => {
     const text = read('docs/contract.md');
-    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(64_000);
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(68_000);
     const prose = text.replace(/^```[\s\S]*?^```$/gm, '').replace(/^\|.*$/gm, '');
     const sentences = prose.split(/\n\n|\n(?=- |\d+\. )/).flatMap((block) => block.split(/(?<=[.!?])\s+/));
     expect(sentences.filter((sentence) => sentence.trim().split(/\s+/).length > 40)).toEqual([]);

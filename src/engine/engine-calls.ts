@@ -68,6 +68,7 @@ export const engineCalls = {
   setRestartPolicy: { call: 'POST /containers/{id}/update', purpose: 'change the restart policy of {id}' },
   removeContainer: { call: 'DELETE /containers/{id}', ...work, accepted: none, purpose: 'remove {id}' },
   readLog: { call: 'GET /containers/{id}/logs', deadline: 'work' },
+  readStats: { call: 'GET /containers/{id}/stats', accepted: none },
   readArchive: { call: 'GET /containers/{id}/archive', accepted: none, purpose: 'read {file} from {id}' },
   putArchive: { call: 'PUT /containers/{id}/archive', ...work, purpose: 'copy {files}' },
   connectNetwork: { call: 'POST /networks/{network}/connect', purpose: 'connect a container to {network}' },
@@ -82,6 +83,7 @@ export const engineCalls = {
   loadImages: { call: 'POST /images/load', deadline: 'none' },
   inspectRemoteImage: { call: 'GET /distribution/{reference}/json', deadline: 'registry', repeat: 'lost' },
   listNetworks: { call: 'GET /networks' },
+  removeNetwork: { call: 'DELETE /networks/{id}', ...work, accepted: none, purpose: 'remove a network' },
   listVolumes: { call: 'GET /volumes' },
 
   inspectSwarm: { call: 'GET /swarm', ...swarm },

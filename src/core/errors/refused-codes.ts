@@ -288,6 +288,26 @@ export const refusedCodeTable = {
     why: 'A rollback restores the state from before the update, so later changes would be lost.',
     advice: 'Undo the change that the log lists, then run the rollback again.',
   },
+  'rehearsal-unsupported': {
+    meaning:
+      'This instance cannot be rehearsed, because a service could reach something outside the rehearsal.',
+    why: 'A rehearsal must not be able to change the running instance, this machine or any other service.',
+    advice: 'Update without a rehearsal, and with --restore-point.',
+  },
+  'rehearsal-running': {
+    meaning: 'Another rehearsal of this instance is running.',
+    advice:
+      'Wait until the other rehearsal finishes, or end it with docker stop. Then run the rehearsal again.',
+  },
+  'pause-too-long': {
+    meaning: 'The containers that write to the data would have to be suspended for too long.',
+    why: 'A suspended container does not respond, and connections to it can time out.',
+    advice: `Exclude data that the new version does not need, by setting the value of its mount to "none" in ${settingsFileName} (restore points then do not contain the data either), or allow more time with --pause-limit. Then run the rehearsal again.`,
+  },
+  'rehearsal-inconclusive': {
+    meaning: 'The rehearsal ended without a result. It shows nothing about the new version.',
+    advice: 'Fix the cause reported in the log, then run the rehearsal again, or update without a rehearsal.',
+  },
   'path-taken': {
     meaning:
       'The compose directory has the same path as a directory that the updater image already contains.',

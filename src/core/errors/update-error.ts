@@ -80,6 +80,11 @@ const failures = {
     meaning: 'The data could not be saved, so the new version was not started.',
     advice: 'Fix the cause reported in the log, then run {command} again.',
   },
+  'rehearsal-failed': {
+    meaning: 'The new version did not become ready on a copy of the data. Nothing was changed.',
+    advice:
+      'The log contains the output of the new version. Report it to the publisher, and wait for the next release.',
+  },
   'rolled-back': {
     meaning:
       'The new version failed. The old version is running again with the files and the data from before the update.',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Engine } from '../cli/engine.ts';
 import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import { toObject } from '../objects/json.ts';
+import { composeLabels } from '../objects/labels.ts';
 import { rethrowWithArchiveAdvice } from './container-file.ts';
 import type { ContainerSnapshot } from './container-snapshot.ts';
 import { createCopiedFilesArchive } from './copied-files.ts';
@@ -89,16 +90,24 @@ export const removeHelperContainers = (
   engine: Engine,
   madeFor: string,
   label = scratchLabel,
-): Promise<void> => removeLabelled(engine, `${label}=${madeFor}`);
+): Promise<void> => removeLabelled(engine, label, madeFor);
 
 /** Removes all helper containers of this process, even those whose ids are unknown because a response was lost. */
 export async function removeOwnHelperContainers(engine: Engine): Promise<void> {
-  if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
+  if (hasMade) await removeLabelled(engine, makerLabel, maker);
 }
 
-async function removeLabelled(engine: Engine, label: string): Promise<void> {
-  for (const { id } of await engine.listContainers({ label: [label] }))
-    await removeHelperContainer(engine, id);
+async function removeLabelled(engine: Engine, label: string, value: string): Promise<void> {
+  for (const id of await listHelperContainers(engine, label, value)) await removeHelperContainer(engine, id);
+}
+
+/**
+ * Lists helper containers by a label. Ignores containers of compose projects, because an image or a compose file can set
+ * any label on them.
+ */
+export async function listHelperContainers(engine: Engine, label: string, value: string): Promise<string[]> {
+  const found = await engine.listContainers({ label: [`${label}=${value}`] });
+  return found.flatMap(({ id, labels }) => (composeLabels.project in labels ? [] : [id]));
 }
 
 /**

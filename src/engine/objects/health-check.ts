@@ -15,6 +15,8 @@ export function toHealthCheck(config: Json, log: unknown) {
     /** Longest time in milliseconds from the container's start until the engine reports it as healthy or unhealthy. */
     longestDecisionMs:
       (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
+    /** Shortest time in milliseconds in which a healthy container can become unhealthy. */
+    shortestDecisionMs: ((of('Retries') - 1) * of('Interval')) / 1e6,
     /**
      * Exit code and last output line of the last check; null if that check did not fail. Durations are removed, so that
      * repeated failures have the same text.

@@ -55,3 +55,6 @@ export const imageLabelPrefix = 'org.opencontainers.image.';
 
 /** Prefixes of labels that compose and Docker Desktop set for their own use. */
 export const internalLabelPrefixes = [`${compose}.`, 'desktop.docker.io/'] as const;
+
+/** Label of the containers and networks of a rehearsal. The value is the rehearsal's token. */
+export const rehearsalLabel = 'svc-updater.rehearsal';

@@ -142,7 +142,8 @@ export class RunRecord {
     if (this.hasEnded) return;
     // `usage` is an error in the updater's command line: nothing was inspected, so the run counts as refused. A fetch
     // changes nothing, so its run counts as unchanged.
-    const outcome = word === 'usage' ? 'refused' : word === 'fetched' ? 'unchanged' : word;
+    const outcome =
+      word === 'usage' ? 'refused' : word === 'fetched' || word === 'rehearsed' ? 'unchanged' : word;
     const endedAt = at.toISOString();
     const steps = endLast(this.#run.steps, endedAt);
     const { code = null, detail: cause = null, advice = null, facts } = why;

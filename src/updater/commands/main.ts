@@ -37,6 +37,7 @@ interface ServerBundle {
 // These functions load code that an update of a compose project does not use. A shorter program starts faster.
 const loadSwarm = () => import('../swarm/index.ts');
 const loadBump = () => import('./bump.ts');
+const loadRehearse = () => import('./rehearse.ts');
 const loadReport = () => import('./write-report.ts');
 
 /** Each command returns its exit code. */
@@ -60,6 +61,12 @@ const commands: Record<UpdaterCommand, (line: CommandLine) => number | Promise<n
     onStack: async (given) => (await loadSwarm()).showStackPlan(given),
   }),
   fetch: withInstance({ kind: 'look', onProject: fetchImages }),
+  rehearse: withInstance({
+    kind: 'look',
+    again: 'rehearse',
+    onProject: async (context, instance, soFar) =>
+      (await loadRehearse()).rehearseUpdate(context, instance, soFar),
+  }),
   rollback: withInstance({ kind: 'rollback', onProject: rollBackProject }),
   'restore-point': withInstance({ kind: 'run', onProject: removeRestorePoints }),
   report: (line) => withEngine(line, async (given) => (await loadReport()).writeReport(given)),

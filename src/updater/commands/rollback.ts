@@ -16,6 +16,7 @@ import { checkJournalFiles, checkJournalProject } from '../compose/recovery/chec
 import { relocateFileRecord } from '../compose/recovery/gather-previous-run.ts';
 import { type ProjectRunState, projectOutcomeFactsOf } from '../compose/recovery/project-run-state.ts';
 import { recoverPreviousRun } from '../compose/recovery/recover-previous-run.ts';
+import { removePreviousRehearsal } from '../compose/rehearsal/rehearsal-record.ts';
 import { beginRollbackWithData, requireRestorableData } from '../compose/rollback/restore-data.ts';
 import { saveDataBeforeRollback } from '../compose/save/save-data.ts';
 import { requireSpaceToRestore } from '../data/copies/copy-mounts.ts';
@@ -69,6 +70,7 @@ export async function rollBackProject(
   if (!yes) return showRollback(context, await planRollback(context, instance, soFar, true), discardCurrent);
   const lock = await takeLock(context, instance.own, mountedAt);
   soFar.lock = lock;
+  await removePreviousRehearsal(context, instance);
   const previous = await recoverPreviousRun(context, { instance, lock }, soFar);
   if (previous.kind === 'ended') return previous.ending;
   if (previous.kind === 'resume') throw createUnfinishedRunError(previous.run.journal.data);

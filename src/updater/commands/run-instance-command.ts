@@ -24,6 +24,8 @@ import { stateDirectoryOf } from '../run/state/state-directory.ts';
 export interface InstanceCommand {
   /** `look` commands, such as `plan` or `fetch`, take no lock, write no journal, and need no clean-up. */
   kind: 'run' | 'rollback' | 'look';
+  /** Command to run again, for advice; by default, the update or the rollback. */
+  again?: string;
   /** Runs the command for a compose project. `context` includes the settings file's options and the chosen workers. */
   onProject(
     context: RunContext,
@@ -40,7 +42,7 @@ export interface InstanceCommand {
  * outcome and releases the lock.
  */
 export async function runInstanceCommand(given: InitialRunContext, story: InstanceCommand): Promise<number> {
-  const { kind, onStack } = story;
+  const { kind, again, onStack } = story;
   const { options } = given;
   if (onStack && options.stack.name !== null) return onStack(given);
   const [search] = await Promise.allSettled([findInstance(given)]);
@@ -56,6 +58,7 @@ export async function runInstanceCommand(given: InitialRunContext, story: Instan
         ...projectOutcomeFactsOf(soFar),
         product: options.product,
         isRollback: kind === 'rollback',
+        ...(again && { command: again }),
       }),
       close: (outcome) => closeRun(given, soFar, outcome),
       recordCrash: (outcome) => recordCrash(soFar, outcome),

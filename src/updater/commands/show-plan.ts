@@ -4,7 +4,6 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import { settingsFileName, stateDirectoryName } from '../../core/names/state-directory-name.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { listProjectContainersWithCache } from '../../engine/containers/project-containers.ts';
-import { isUp } from '../../engine/objects/container.ts';
 import { inspectAndPlan } from '../compose/begin-update.ts';
 import { requireNoDataLoss } from '../compose/checks/check-volumes.ts';
 import { runPreflight } from '../compose/checks/run-preflight.ts';
@@ -27,7 +26,7 @@ import type { RunOutcome } from '../run/log/run-outcome.ts';
 import type { CommandLine } from '../run/options/command-line.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { formatUnfinishedRunMessage, readUnfinishedJournal } from '../run/state/journal.ts';
-import { findLockHolder, type LockHolder } from '../run/state/lock.ts';
+import { findRunningLockHolder } from '../run/state/lock.ts';
 import {
   requireFileModeSupport,
   requireTrustedStateDirectory,
@@ -151,12 +150,4 @@ export async function planUpdateWithoutLock(
   const planned = await inspectAndPlan(holder ? withoutData : context, instance, soFar, before);
   await planned.hostCheck;
   return planned;
-}
-
-/** Returns the running container that holds the lock. Returns null if there is no lock, or its holder was killed. */
-async function findRunningLockHolder(engine: Engine, directory: string): Promise<LockHolder | null> {
-  const holder = await findLockHolder(directory);
-  if (holder === null) return null;
-  const [container] = await engine.inspectContainers([holder.containerId]);
-  return container && isUp(container) ? holder : null;
 }

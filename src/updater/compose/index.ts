@@ -8,6 +8,7 @@ import { beginUpdate } from './begin-update.ts';
 import type { FoundInstance } from './inspect/find-project/find-instance.ts';
 import type { ProjectRunState } from './recovery/project-run-state.ts';
 import { recoverPreviousRun } from './recovery/recover-previous-run.ts';
+import { removePreviousRehearsal } from './rehearsal/rehearsal-record.ts';
 
 export async function updateProject(
   context: RunContext,
@@ -16,6 +17,7 @@ export async function updateProject(
 ): Promise<RunOutcome> {
   const lock = await takeLock(context, instance.own, instance.location.mountedAt);
   soFar.lock = lock;
+  await removePreviousRehearsal(context, instance);
   const locked = { instance, lock };
   return runUpdate(
     {

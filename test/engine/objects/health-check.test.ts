@@ -52,5 +52,6 @@ describe('toHealthCheck', () => {
     expect(toHealthCheck(given, null).longestDecisionMs).toBe(180_000);
     const own = { Interval: 600 * second, Timeout: 5 * second, Retries: 2, StartPeriod: 60 * second };
     expect(toHealthCheck({ ...given, ...own }, null).longestDecisionMs).toBe(1_270_000);
+    expect(toHealthCheck({ ...given, ...own }, null).shortestDecisionMs).toBe(600_000);
   });
 });

@@ -78,7 +78,7 @@ export async function awaitHealthyServices(
     signal: engine.aborted,
   }).finally(() => events.close());
   if (verdict.kind === 'unwell') {
-    const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));
+    const logs = await Promise.all(verdict.worst.map((container) => readFailureLog(engine, container)));
     throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
   }
   for (const { service, doubt } of verdict.reports)
@@ -97,7 +97,8 @@ export async function awaitHealthyServices(
   }
 }
 
-async function lastLog(engine: Engine, container: Container): Promise<string[]> {
+/** Returns the last log lines of a container, and the output of its last health check if that failed. */
+export async function readFailureLog(engine: Engine, container: Container): Promise<string[]> {
   const health = container.lastHealthOutput.trim();
   const ofHealth = health && container.health !== 'healthy' ? [`health check output: ${health}`] : [];
   const last = { count: logLines, signal: engine.aborted };

@@ -2,14 +2,18 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { HostPaths } from '../../../core/mounts/host-paths.ts';
+import type { Container } from '../../../engine/objects/container.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
 import {
   bytesToReadOf,
   estimateRestorePoint,
   type PlannedRestorePoint,
   type PreviousSaveTiming,
+  type RehearsedMounts,
+  type RestorePointEstimate,
 } from '../../data/copies/estimate-restore-point.ts';
 import { findUsableRestorePoint } from '../../data/copies/restore-point-record.ts';
+import type { DataCoverage } from '../../data/data-context.ts';
 import {
   findRestorePoints,
   formatRestorePoint,
@@ -19,6 +23,7 @@ import {
   readRestorePointRecord,
   resolveRestorePointsDirectory,
 } from '../../data/restore-point.ts';
+import type { MountSelectionContext } from '../../data/selection/choose-mounts.ts';
 import { type DataSelectionFacts, requireDataCoverage } from '../../data/selection/evaluate-data.ts';
 import type { DataOptions } from '../../run/options/update-options.ts';
 import type { RunContext } from '../../run/run-context.ts';
@@ -42,12 +47,13 @@ import {
  * @throws UpdateError engine-version
  */
 export async function planRestorePoint(
-  { engine, options, log }: RunContext,
-  { own, paths }: FoundInstance,
+  context: RunContext,
+  instance: FoundInstance,
   installation: Installation,
 ): Promise<PlannedRestorePoint | null> {
+  const { options, log } = context;
+  const { project } = installation;
   if (!options.data.restorePoint) {
-    const { project } = installation;
     // Errors are ignored, because the existing restore point is read only for this log line.
     const lost = await findUsableRestorePoint(restorePointsDirectoryOf(project.directory), project).catch(
       () => null,
@@ -58,15 +64,57 @@ export async function planRestorePoint(
       );
     return null;
   }
+  const declared = requireDataCoverage(dataSelectionFactsOf(installation, options.data));
+  const { estimate, containers, previous, used } = await surveyData(context, instance, installation, {
+    declared,
+  });
+  const users = findDependentContainers(estimate.point.services, {
+    model: installation.model,
+    containers,
+    updated: replacedServicesOf(installation).map(({ name }) => name),
+    helperImageId: instance.own.imageId,
+  });
+  for (const line of describeRestorePoint(estimate, users, options.product.name)) log.info(line);
+  for (const point of previous) {
+    log.info(
+      used.has(point)
+        ? `${formatRestorePoint(point)} will be removed before the data is copied`
+        : `${formatRestorePoint(point)} will be removed after this update succeeds`,
+    );
+  }
+  const tooLong = checkDowntimeEstimate(estimate, options.data.maxDowntimeSeconds, options.product.name);
+  for (const warning of [...estimate.warnings, ...tooLong]) log.warn(warning);
+  return estimate.point;
+}
+
+/** Data to copy, the mounts in which it is, and the containers that use it. */
+export interface DataSurvey {
+  estimate: RestorePointEstimate;
+  mountContext: MountSelectionContext;
+  /** All containers of the project, and all other running containers. */
+  containers: readonly Container[];
+  /** Complete restore points, newest first, and those that a rollback used. */
+  previous: readonly RestorePointRecordData[];
+  used: ReadonlySet<RestorePointRecordData>;
+}
+
+/**
+ * Inspects the data of an instance, for a restore point or a rehearsal, and checks that it can be copied.
+ * @throws UpdateError engine-version, outside-mounts, no-space, data-unsupported
+ */
+export async function surveyData(
+  { engine, options, log }: RunContext,
+  { own, paths }: FoundInstance,
+  installation: Installation,
+  { declared, rehearsed }: { declared: DataCoverage; rehearsed?: RehearsedMounts },
+): Promise<DataSurvey> {
   if (engine.isPodman) {
     const message = 'restore points are not available on Podman';
     const advice = 'Back up the data yourself, then update without --restore-point.';
     throw new UpdateError('engine-version', message, { advice });
   }
-  const { project, model } = installation;
+  const { project } = installation;
   const points = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);
-  const facts = dataSelectionFactsOf(installation, options.data);
-  const declared = requireDataCoverage(facts);
   const [running, ofProject, info] = await Promise.all([
     engine.listContainers({ status: ['running', 'restarting', 'paused'] }),
     engine.listContainers({ label: [`${composeLabels.project}=${project.name}`] }),
@@ -78,35 +126,20 @@ export async function planRestorePoint(
     mounts.flatMap(({ type, source }) => (type === 'volume' ? [source] : [])),
   );
   const found = await engine.listVolumes([...new Set(volumes)]);
-  const { updated, files } = facts;
   const { earlier: previous, used } = await readEarlierRestorePoints(points, project);
-  const surveyed = await estimateRestorePoint(declared, {
-    ...{ updated, containers, last: lastTime(previous) },
+  const { updated, files } = dataSelectionFactsOf(installation, options.data);
+  const mountContext = {
+    ...{ project: project.name, directory: project.directory, files, restorePointsDirectory: points },
+    dataRoot: String(info.DockerRootDir ?? ''),
+    options: new Map(found.map((volume) => [volume.name, volume.options])),
+  };
+  const estimate = await estimateRestorePoint(declared, {
+    ...{ updated, containers, last: lastTime(previous), mountContext },
+    ...(rehearsed && { rehearsed }),
     doors: { engine, log, project: project.name, helperImageId: own.imageId },
     existingParent: await findExistingParent(points, paths),
-    mountContext: {
-      ...{ project: project.name, directory: project.directory, files, restorePointsDirectory: points },
-      dataRoot: String(info.DockerRootDir ?? ''),
-      options: new Map(found.map((volume) => [volume.name, volume.options])),
-    },
   });
-  const users = findDependentContainers(surveyed.point.services, {
-    model,
-    containers,
-    updated,
-    helperImageId: own.imageId,
-  });
-  for (const line of describeRestorePoint(surveyed, users, options.product.name)) log.info(line);
-  for (const point of previous) {
-    log.info(
-      used.has(point)
-        ? `${formatRestorePoint(point)} will be removed before the data is copied`
-        : `${formatRestorePoint(point)} will be removed after this update succeeds`,
-    );
-  }
-  const tooLong = checkDowntimeEstimate(surveyed, options.data.maxDowntimeSeconds, options.product.name);
-  for (const warning of [...surveyed.warnings, ...tooLong]) log.warn(warning);
-  return surveyed.point;
+  return { estimate, mountContext, containers, previous, used };
 }
 
 /**

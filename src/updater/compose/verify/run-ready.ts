@@ -3,8 +3,8 @@ import { runAttachedCommand } from '../../../engine/cli/run-attached-command.ts'
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { compareContainerNumbers, serviceOf } from '../../../engine/objects/container.ts';
 import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
+import type { RunContext } from '../../run/run-context.ts';
 import { RetryableError } from '../../run/run-steps.ts';
-import type { JournaledContext } from '../replace/replacement.ts';
 
 const keptLines = 20;
 const longestLine = 500;
@@ -18,16 +18,17 @@ const missingTimeoutMessage = /exec: "timeout"|executable file [`'"]?timeout/;
 /**
  * Runs the release's ready command in a container of the app (docs/contract.md 2.27). The program `timeout` in the
  * container limits the time, because killing the docker command would leave the ready command running.
+ * @param project - name of the compose project
  * @param verifyBy - end of `--wait-timeout`, as a `performance.now()` time in ms
  * @throws UpdateError broken; RetryableError if the container was restarted and must be verified again
  */
 export async function runReadyCommand(
-  { engine, log, options: { app }, journal: { data } }: JournaledContext,
+  { engine, log, options: { app } }: RunContext,
   command: readonly string[],
-  verifyBy: number,
+  { project, verifyBy }: { project: string; verifyBy: number },
 ): Promise<void> {
   const look = async () =>
-    (await listProjectContainers(engine, data.project.name)).containers
+    (await listProjectContainers(engine, project)).containers
       .filter((each) => serviceOf(each) === app && each.status === 'running')
       .sort(compareContainerNumbers);
   const restarted = new RetryableError(

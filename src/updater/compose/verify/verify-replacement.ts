@@ -62,7 +62,7 @@ export async function verifyReplacement(
   const addresses = formatChangedAddressWarning(rollout, containers);
   if (addresses) log.info(addresses);
   if (!rollout.ready) return { found, requestedAt };
-  await runReadyCommand(work, rollout.ready, verifyBy);
+  await runReadyCommand(work, rollout.ready, { project: compose.project.name, verifyBy });
   return null;
 }
 
@@ -85,7 +85,8 @@ export async function verifyUnchangedServices(
   );
   const check = async () => {
     await awaitHealthyContainers(context, up, context.options.app);
-    if (ready !== null) await runReadyCommand(context, ready, verifyBy);
+    const project = context.journal.data.project.name;
+    if (ready !== null) await runReadyCommand(context, ready, { project, verifyBy });
   };
   await retryUntilDone(context, check).catch((error) => {
     throw requireUpdateError(error, 'broken').withCode('unhealthy');

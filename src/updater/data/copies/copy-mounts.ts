@@ -38,6 +38,12 @@ function groupMountsByService(
   }));
 }
 
+/** Returns the path of each mount's copy, in the order of the mounts. */
+export const copyPathsOf = (location: RestorePointLocation, mounts: readonly SavedMount[]): string[] =>
+  groupMountsByService(location, mounts).flatMap(({ folder, mounts: own }) =>
+    own.map((_, at) => join(folder, `${at}`)),
+  );
+
 /**
  * Creates a mount in the format of the Engine API. With `NoCopy`, the engine copies no files from the image into an
  * empty volume.
@@ -127,19 +133,32 @@ export async function copyMountsWhileRunning(
  * Compares all contents and copies the differences, for all services in parallel. Does not sync the copies to disk.
  * Logs no progress, because percentages must not decrease within a phase.
  * @param stopped - fulfilled when nothing writes to the data any more; the helper containers start earlier
+ * @param onWaiting - called when all helper containers have started and wait for `stopped`
  * @throws UpdateError save-failed; the signal's reason
  */
 export async function copyMountsWhileStopped(
   dataContext: DataContext,
   location: RestorePointLocation,
   mounts: readonly SavedMount[],
-  { stopped, signal }: { stopped: Promise<unknown>; signal: AbortSignal },
+  {
+    stopped,
+    signal,
+    onWaiting = () => {},
+  }: { stopped: Promise<unknown>; signal: AbortSignal; onWaiting?: () => void },
 ): Promise<void> {
   await requireVolumes(dataContext, mounts, 'save-failed');
-  const call = { verb: 'cold', stopped, signal } as const;
-  const copies = groupMountsByService(location, mounts).map((share) =>
-    copyServiceMounts(dataContext, share, call),
+  const shares = groupMountsByService(location, mounts);
+  const waiting = new Set<ServiceMounts>();
+  const copies = shares.map((share) =>
+    copyServiceMounts(dataContext, share, {
+      ...{ verb: 'cold', stopped, signal },
+      // The helper program prints its first line before it waits.
+      onProgress: () => {
+        if (waiting.size < shares.length && waiting.add(share).size === shares.length) onWaiting();
+      },
+    }),
   );
+  if (shares.length === 0) onWaiting();
   // Wait for all copies even if one fails, so that no helper container is still running afterwards.
   await Promise.allSettled(copies);
   await Promise.all(copies);

@@ -39,6 +39,16 @@ interface RestorePointEstimateInput {
   existingParent: string;
   /** Size and duration of the last restore point; null if there is none. */
   last: PreviousSaveTiming | null;
+  /** For a rehearsal: the containers that write to the data are suspended, so none is a reason for an error. */
+  rehearsed?: RehearsedMounts;
+}
+
+/** Mounts that a rehearsal copies in addition to those of a restore point. */
+export interface RehearsedMounts {
+  /** Services whose read-only mounts are copied. */
+  services: readonly string[];
+  /** Mounts that are new in the new version. */
+  added: readonly UncheckedMount[];
 }
 
 export interface RestorePointEstimate {
@@ -49,6 +59,8 @@ export interface RestorePointEstimate {
   outside: DataCoverage['outside'];
   notSaved: readonly string[];
   warnings: readonly string[];
+  /** Running containers that can write to the data. Empty for a restore point, before which they are stopped. */
+  writers: readonly Container[];
   /** Bytes required on the disk of the restore points. */
   needed: number;
   free: number;
@@ -84,10 +96,11 @@ export async function estimateRestorePoint(
     containers,
     existingParent: above,
     last,
+    rehearsed,
   } = facts;
-  const chosen = chooseMountsToSave(containers, declared, around);
+  const chosen = chooseMountsToSave(containers, declared, around, rehearsed?.services);
   const services = declared.covered.filter((service) => !updated.includes(service));
-  const seen = await inspectMountsByService(dataContext, chosen.mounts);
+  const seen = await inspectMountsByService(dataContext, [...chosen.mounts, ...(rehearsed?.added ?? [])]);
   const probe = await runHelperContainer(dataContext, {
     verb: 'probe',
     code: 'data-unsupported',
@@ -102,7 +115,9 @@ export async function estimateRestorePoint(
     around,
     (each) =>
       each.imageId === dataContext.helperImageId ||
-      (isServiceContainer(each, dataContext.project) && stopped.includes(serviceOf(each))),
+      (rehearsed === undefined &&
+        isServiceContainer(each, dataContext.project) &&
+        stopped.includes(serviceOf(each))),
   );
   const refusals = [
     ...chosen.refusals,
@@ -112,7 +127,7 @@ export async function estimateRestorePoint(
           `the file system of ${around.restorePointsDirectory} does not support ${joinWithAnd(probe.missing)}: choose another directory with --restore-dir`,
         ]
       : []),
-    ...writers.refusals,
+    ...(rehearsed === undefined ? writers.refusals : []),
   ];
   if (refusals.length > 0)
     throw new UpdateError('data-unsupported', refusals.at(-1) ?? '', { detail: refusals.slice(0, -1) });
@@ -125,7 +140,8 @@ export async function estimateRestorePoint(
   const bytes = sum(mounts.map((mount) => mount.bytes));
   const files = sum(mounts.map((mount) => mount.files));
   const needed = bytes + bytesPerFile * files;
-  requireSpaceToSave({ bytes: needed, files }, probe, around.restorePointsDirectory);
+  const what = rehearsed === undefined ? 'a restore point' : 'a copy of the data';
+  requireSpaceToSave({ bytes: needed, files }, probe, around.restorePointsDirectory, what);
   return {
     point: {
       directory: around.restorePointsDirectory,
@@ -144,6 +160,7 @@ export async function estimateRestorePoint(
       ...declared.uncovered.map((where) => `${where} (neither saved nor excluded)`),
     ],
     warnings: [...chosen.warnings, ...writers.warnings],
+    writers: writers.writers,
     ...{ needed, free: probe.free },
   };
 }
@@ -233,17 +250,18 @@ export function requireSpaceToSave(
   { bytes, files }: { bytes: number; files: number },
   { size: all, free, freeFiles }: Pick<DiskProbeResult, 'size' | 'free' | 'freeFiles'>,
   where: string,
+  what: string,
 ): void {
   if (freeFiles < files + otherFiles)
     throw new UpdateError(
       'no-space',
-      `a restore point in ${where} needs ${files + otherFiles} free inodes, but only ${freeFiles} are free`,
+      `${what} in ${where} needs ${files + otherFiles} free inodes, but only ${freeFiles} are free`,
     );
   const reserve = all * freeShare;
   if (free - bytes >= reserve) return;
   throw new UpdateError(
     'no-space',
-    `a restore point needs ${formatSize(bytes)} in ${where}, but only ${formatSize(Math.max(free - reserve, 0))} is available: ${formatSize(free)} is free, and 5 % of the disk (${formatSize(reserve)}) must stay free`,
+    `${what} needs ${formatSize(bytes)} in ${where}, but only ${formatSize(Math.max(free - reserve, 0))} is available: ${formatSize(free)} is free, and 5 % of the disk (${formatSize(reserve)}) must stay free`,
   );
 }
 

@@ -2,9 +2,20 @@
 // `/data/<n>`. The service's directory in the restore point is mounted at `/point`. The copy of each mount is in
 // `/point/<n>`.
 
+import type { ReachTarget } from './reach.ts';
+
 export const helperProgramCommand = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
 
-export type HelperOperation = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
+export type HelperOperation =
+  | 'look'
+  | 'probe'
+  | 'warm'
+  | 'cold'
+  | 'hash'
+  | 'restore'
+  | 'ports'
+  | 'tables'
+  | 'reach';
 
 /** Second argument of main.ts, as JSON; the first argument is the verb. */
 export interface HelperRequest {
@@ -13,6 +24,8 @@ export interface HelperRequest {
   isIdle?: boolean;
   /** For `tables`: ids of the host processes whose mount tables are read. */
   pids?: readonly number[];
+  /** For `reach`: targets to which the helper container tries to connect. */
+  targets?: readonly ReachTarget[];
 }
 
 export interface RequestedMount {

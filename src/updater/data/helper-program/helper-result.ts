@@ -77,6 +77,8 @@ export const helperResultSchemas = {
   /** TCP ports on which a process is listening. */
   ports: z.array(number),
   tables: tablesSchema,
+  /** Targets that were reached. */
+  reach: list(text),
 } satisfies Record<HelperOperation, z.ZodMiniType>;
 export type HelperResult<V extends HelperOperation> = z.infer<(typeof helperResultSchemas)[V]>;
 

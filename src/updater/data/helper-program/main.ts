@@ -9,6 +9,7 @@ import { setPriority } from 'node:os';
 import { findUnmappedOwner } from '../../../core/files/unmapped-owner.ts';
 import { readIfExists, walkTree } from '../../../core/files/walk.ts';
 import { readMountAt } from '../../../core/mounts/mount-table.ts';
+import { controlProcesses } from './control-processes.ts';
 import { equalizeContents } from './equalize-contents.ts';
 import {
   copyPathOf,
@@ -25,6 +26,7 @@ import type {
   MountInspection,
   MountTables,
 } from './helper-result.ts';
+import { findReachableTargets } from './reach.ts';
 import {
   formatProgramError,
   isDiskFull,
@@ -36,7 +38,7 @@ import {
   syncFileSystems,
 } from './rsync.ts';
 
-const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<
+const verbs = { look, probe, warm, cold, hash, restore, ports, tables, reach } satisfies Record<
   HelperOperation,
   unknown
 >;
@@ -228,6 +230,7 @@ async function warm({ mounts }: HelperRequest): Promise<null> {
 
 /** Waits for input before it copies, because the container is started while services are still being stopped. */
 async function cold({ mounts }: HelperRequest): Promise<null> {
+  printMessage({ bytes: 0 });
   await once(process.stdin, 'data');
   const more = createProgressPrinter();
   for (const [at, mount] of mounts.entries()) {
@@ -319,6 +322,10 @@ function ports(): number[] {
   return [...new Set(open)].sort((a, b) => a - b);
 }
 
+function reach({ targets = [] }: HelperRequest): Promise<string[]> {
+  return findReachableTargets(targets);
+}
+
 function tables({ mounts, pids = [] }: HelperRequest): MountTables {
   const table = (process: number | string): string => {
     try {
@@ -361,6 +368,7 @@ function killAllAndExit(): void {
 }
 
 const [verb = '', json = ''] = process.argv.slice(2);
+if (verb === 'hold' || verb === 'guard') await controlProcesses(verb, JSON.parse(json));
 process.stdin.on('end', killAllAndExit).on('error', killAllAndExit).resume();
 try {
   const requested = JSON.parse(json) as HelperRequest;

@@ -58,6 +58,10 @@ const isSystemPath = (path: string): boolean =>
 const inMemory = 'in memory';
 const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
 
+/** Whether a system path or project file has contents that a rehearsed service may need, such as `/etc/localtime`. */
+const isConfigurationPath = (path: string, { files }: MountSelectionContext): boolean =>
+  files.includes(path) || (isSystemPath(path) && /^\/(?:etc|usr)\//.test(path));
+
 /** Returns the directory of all local volumes. Administration tools mount this directory or a parent. */
 const volumesDirectoryOf = ({ dataRoot }: MountSelectionContext): string =>
   join(dataRoot || '/var/lib/docker', 'volumes');
@@ -103,26 +107,37 @@ export const isSharedHostDirectory = (path: string, directory: string): boolean 
   /^\/[^/]*$|^\/var\/lib$|^\/(?:home|var\/home|Users)\/[^/]+$/.test(path) ||
   (path !== '' && path !== directory && isWithin(directory, path));
 
-/** @param containers - at least the containers of the project */
+/**
+ * @param containers - at least the containers of the project
+ * @param readers - services whose read-only mounts are copied too, for a rehearsal
+ */
 export function chooseMountsToSave(
   containers: readonly Container[],
   declared: DataCoverage,
   around: MountSelectionContext,
+  readers: readonly string[] = [],
 ): ChosenMounts {
   const own = containers.filter((each) => isServiceContainer(each, around.project));
   const isExcluded = (service: string, at: string | null) =>
     declared.excluded.some((each) => each.service === service && each.path === at);
   const found: UncheckedMount[] = [];
   const [notSaved, refusals, warnings] = [new Set<string>(), new Set<string>(), new Set<string>()];
-  for (const service of declared.covered) {
+  for (const service of new Set([...declared.covered, ...readers])) {
     const mounts = own.filter((each) => serviceOf(each) === service).flatMap(({ storage }) => storage);
     for (const mount of mounts.toSorted((a, b) => (a.destination < b.destination ? -1 : 1))) {
-      if (!mount.writable || !savedTypes.includes(mount.type) || isExcluded(service, mount.destination))
+      const { path: hostPath } = mountSourceOf(mount, around);
+      const isRead = readers.includes(service) && (!mount.writable || isConfigurationPath(hostPath, around));
+      const isSaved = mount.writable && declared.covered.includes(service);
+      if ((!isSaved && !isRead) || !savedTypes.includes(mount.type) || isExcluded(service, mount.destination))
         continue;
       const where = `${service}:${mount.destination}`;
       const { volume, path } = mountSourceOf(mount, around);
       const reason =
-        optionsOf(mount, around).type === 'tmpfs' ? inMemory : noDataReasonOf(mount.type, path, around.files);
+        optionsOf(mount, around).type === 'tmpfs'
+          ? inMemory
+          : isRead && isConfigurationPath(path, around)
+            ? null
+            : noDataReasonOf(mount.type, path, around.files);
       const refusal = findUnsavableReason(where, mount, path, around);
       if (reason !== null) notSaved.add(`${where} (${reason})`);
       else if (path !== '' && isWithin(volumesDirectoryOf(around), path))
@@ -210,15 +225,16 @@ const reaches = ({ path: root, excluded }: NestedMount, path: string): boolean =
 
 /**
  * Finds running containers that can write to saved data and are not stopped. For administration tools, which mount the
- * compose directory or all volumes, returns only a warning.
+ * compose directory or all volumes, returns only a warning. `writers` are the containers in `refusals`.
  */
 export function evaluateRunningWriters(
   mounts: readonly UncheckedMount[],
   containers: readonly Container[],
   around: MountSelectionContext,
   isStopped: (container: Container) => boolean,
-): { refusals: string[]; warnings: string[] } {
+): { refusals: string[]; warnings: string[]; writers: Container[] } {
   const [refusals, warnings] = [new Set<string>(), new Set<string>()];
+  const writers = new Set<Container>();
   for (const container of containers.filter((each) => isUp(each) && !isStopped(each))) {
     for (const mount of container.storage.filter(({ writable }) => writable)) {
       const { path } = mountSourceOf(mount, around);
@@ -230,13 +246,15 @@ export function evaluateRunningWriters(
         warnings.add(
           `${sentence}; ${container.name} must not write to ${shared.where} while data is being copied or restored`,
         );
-      else
+      else {
+        writers.add(container);
         refusals.add(
           isServiceContainer(container, around.project)
             ? `${sentence}, and the update does not stop that container. Stop it yourself, mount ${JSON.stringify(path)} read-only, or ${save}`
             : `${sentence}, and the update does not stop that container. Stop it yourself or mount ${JSON.stringify(path)} read-only`,
         );
+      }
     }
   }
-  return { refusals: [...refusals], warnings: [...warnings] };
+  return { refusals: [...refusals], warnings: [...warnings], writers: [...writers] };
 }

@@ -30,6 +30,8 @@ export interface OutcomeDetails {
   step?: string | null;
   /** Whether the user requested this rollback. */
   isRollback?: boolean;
+  /** Command to run again, for advice; by default, the update or the rollback. */
+  command?: string;
   /** Product named in messages; svc if missing. */
   product?: Product;
 }

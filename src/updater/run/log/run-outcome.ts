@@ -40,13 +40,14 @@ export function createFailedOutcome(
     project,
     product = svcProduct,
     isRollback = false,
+    command = isRollback ? 'rollback --yes' : 'the update',
     canRollBack,
     step,
     safeServices,
   } = facts;
   const compose = project === null ? 'docker compose' : formatShortComposeCommand(project);
   const words = {
-    command: isRollback ? 'rollback --yes' : 'the update',
+    command,
     compose,
     ...(safeServices && { up: `${compose} up -d --no-deps ${safeServices.join(' ')}` }),
     product,
@@ -133,7 +134,7 @@ export function logFailure(
 
 export function logSuccess(
   log: Log,
-  outcome: 'updated' | 'unchanged' | 'fetched',
+  outcome: 'updated' | 'unchanged' | 'fetched' | 'rehearsed',
   message: string,
   facts: LogFields,
 ): RunOutcome {

@@ -14,6 +14,9 @@ interface UpdaterOption extends OptionRow {
   inFile?: boolean;
 }
 
+/** Default of `--pause-limit`. */
+export const defaultPauseLimitSeconds = 30;
+
 export const defaultUpdateTimeoutSeconds = { wait: 300, pull: 3600 };
 
 const release = {
@@ -191,6 +194,15 @@ it lists as recalled are not installed. With --trust, it must be signed []`,
   log: { ...log, help: 'Log format [] (default: line)' },
 } satisfies Record<string, UpdaterOption>;
 
+export const rehearsalOptionTable = {
+  'pause-limit': {
+    value: 'SECONDS',
+    form: [/^(?:[1-9]|[12]\d|30)$/, 'a whole number of seconds from 1 to 30'],
+    help: `Maximum time for which containers that write to the data are suspended
+(default: ${defaultPauseLimitSeconds})`,
+  },
+} satisfies Record<string, UpdaterOption>;
+
 export const rollbackOptionTable = {
   yes: { help: 'Roll back; without this option, only print what would be restored' },
   'discard-current': { help: 'Do not save the current data before the rollback' },
@@ -234,6 +246,7 @@ export const commandNames = [
   'update',
   'plan',
   'fetch',
+  'rehearse',
   'rollback',
   'restore-point',
   'bump',
@@ -245,31 +258,19 @@ export const commandNames = [
 /** `help` and `version`, unlike the other commands, may be anywhere on a command line. */
 export type UpdaterCommand = (typeof commandNames)[number] | 'help' | 'version';
 
+/** Options of the commands that pull the images of an update without installing it. */
+const pulling = [
+  ...(['target', 'project', 'dir', 'container', ...ofServices, 'pull-timeout', 'accept-drift'] as const),
+  ...(['accept-own-build', 'accept-recalled', 'expect', 'expect-file', 'release', 'trust'] as const),
+  ...(['channel-file', 'log'] as const),
+] as const;
+
 export const optionsByCommand: Readonly<Record<UpdaterCommand, UpdaterOptionTable>> = {
   update: updateOptionTable,
   plan: updateOptionTable,
   // `fetch` has no data options: it takes no lock, so inspecting data could disturb a database during an update.
-  fetch: {
-    ...selectUpdateOptions(
-      'target',
-      'project',
-      'dir',
-      'container',
-      ...ofServices,
-      'pull-timeout',
-      'accept-drift',
-    ),
-    ...selectUpdateOptions(
-      'accept-own-build',
-      'accept-recalled',
-      'expect',
-      'expect-file',
-      'release',
-      'trust',
-      'channel-file',
-      'log',
-    ),
-  },
+  fetch: selectUpdateOptions(...pulling),
+  rehearse: { ...selectUpdateOptions(...pulling, 'restore-dir'), ...rehearsalOptionTable },
   rollback: {
     ...selectUpdateOptions('project', 'dir', 'container', ...ofServices, 'restore-dir', 'notify', 'log'),
     ...rollbackOptionTable,

@@ -2,7 +2,7 @@ import { type DataKeyword, isDataKeyword } from '../../../core/names/product.ts'
 import { parseTarget, type Target } from '../../../core/release/target.ts';
 import type { LogFormat } from '../log/run-log.ts';
 import type { CommandLine } from './command-line.ts';
-import { defaultUpdateTimeoutSeconds, optionsByCommand } from './option-table.ts';
+import { defaultPauseLimitSeconds, defaultUpdateTimeoutSeconds, optionsByCommand } from './option-table.ts';
 
 export type UpdateOptions = ReturnType<typeof updateOptionsOf>;
 export type DataOptions = UpdateOptions['data'];
@@ -38,6 +38,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     limits: {
       waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? defaultUpdateTimeoutSeconds.wait),
       pullTimeoutMs: 1000 * Number(one('pull-timeout') ?? defaultUpdateTimeoutSeconds.pull),
+      pauseMs: 1000 * Number(one('pause-limit') ?? defaultPauseLimitSeconds),
     },
     data: {
       /** Whether data is saved before the new version starts. */

@@ -6,6 +6,7 @@ import {
   bumpOptionTable,
   environmentVariableOf,
   optionsByCommand,
+  rehearsalOptionTable,
   rollbackOptionTable,
   type UpdaterCommand,
   type UpdaterOptionTable,
@@ -52,6 +53,7 @@ If the update fails before the new version starts, the instance is restored.
   ${name}-updater [update] [options]   Update the instance in the mounted directory (default command)
   ${name}-updater plan [options]       Show what update would do, without changing anything
   ${name}-updater fetch [options]      Download the images for an update, without changing running containers (not for a stack)
+  ${name}-updater rehearse [options]   Start the new version on a copy of the data, without changing anything
   ${name}-updater rollback [options]   Restore version and data from the restore point (dry run without --yes)
   ${name}-updater restore-point rm     Remove the restore point
   ${name}-updater bump [options]       Change version pins in files, without an engine
@@ -62,6 +64,8 @@ If the update fails before the new version starts, the instance is restored.
 
 ${heading}
 ${linesOf(updateOptionTable)}
+${formatSharedOptions('rehearse', ', and:')}
+${linesOf(rehearsalOptionTable)}
 ${formatSharedOptions('rollback', ', and:')}
 ${linesOf(rollbackOptionTable)}
 ${formatSharedOptions('restore-point', '.')}
@@ -76,7 +80,7 @@ Mount the engine socket (this gives root access to the host) and the compose dir
     -v /var/run/docker.sock:/var/run/docker.sock -v /opt/${name}:/opt/${name} ${name}-updater --target v1.5.0
 For a private registry, add the credentials of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro
 
-${isSvc ? `${traceHelp}\n\n` : ''}Exit codes: 0 updated, unchanged or fetched, 1 crashed, 2 usage error, 3 refused (nothing was changed),
+${isSvc ? `${traceHelp}\n\n` : ''}Exit codes: 0 updated, unchanged, fetched or rehearsed, 1 crashed, 2 usage error, 3 refused (nothing was changed),
 4 failed (the old version is running), 5 broken (manual action required), 130 and 143 cancelled.
 `;
 }

@@ -194,3 +194,11 @@ export async function findLockHolder(directory: string): Promise<LockHolder | nu
 
 const readHolder = (text: string): LockHolder | null =>
   createJsonTextSchema(holderSchema).safeParse(text).data ?? null;
+
+/** Returns the running container that holds the lock. Returns null if there is no lock, or its holder was killed. */
+export async function findRunningLockHolder(engine: Engine, directory: string): Promise<LockHolder | null> {
+  const holder = await findLockHolder(directory);
+  if (holder === null) return null;
+  const [container] = await engine.inspectContainers([holder.containerId]);
+  return container && isUp(container) ? holder : null;
+}

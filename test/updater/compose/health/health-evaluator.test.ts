@@ -58,7 +58,12 @@ const check = (
   seconds: number,
   changes: Partial<Container['healthCheck']> = {},
 ): Container['healthCheck'] => ({
-  ...{ longestDecisionMs: seconds * 1000, failureText: '1 no route', cannotRun: false },
+  ...{
+    longestDecisionMs: seconds * 1000,
+    shortestDecisionMs: 0,
+    failureText: '1 no route',
+    cannotRun: false,
+  },
   ...changes,
 });
 /** An app with this result of its health check. */

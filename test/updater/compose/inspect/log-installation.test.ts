@@ -81,7 +81,10 @@ describe('describeInstallation', () => {
       ['warn: the health check of app cannot run, so the update of app cannot be verified (no route)'],
     ],
   ])('warns if the health check %s', (_, changes, expected) => {
-    const healthCheck = { longestDecisionMs: 0, failureText: null, cannotRun: false, ...changes };
+    const healthCheck = {
+      ...{ longestDecisionMs: 0, shortestDecisionMs: 0, failureText: null, cannotRun: false },
+      ...changes,
+    };
     const unwell = container('app-1', {
       health: 'unhealthy',
       lastHealthOutput: 'no route\nat all',

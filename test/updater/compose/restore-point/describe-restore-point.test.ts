@@ -23,7 +23,7 @@ const surveyed = (changes: Partial<RestorePointEstimate['point']> = {}): Restore
     ...changes,
   },
   ...{ seconds: [2.2, 7.2], outside: ['db.example'] },
-  ...{ notSaved: ['app:/tmp (in memory)'], warnings: [], needed: 328e6, free: 40e9 },
+  ...{ notSaved: ['app:/tmp (in memory)'], warnings: [], writers: [], needed: 328e6, free: 40e9 },
 });
 
 it('describes a restore point', () => {

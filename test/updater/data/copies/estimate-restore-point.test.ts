@@ -65,8 +65,12 @@ it('counts holes as bytes to read, unless an older restore point has not recorde
 describe('requireSpace', () => {
   it('rejects a restore point that would leave less than 5 % of the disk free', () => {
     const disk = { size: 100e9, free: 10e9, freeFiles: 2_000 };
-    expect(() => requireSpaceToSave({ bytes: 5e9, files: 1_000 }, disk, '/backup')).not.toThrow();
-    expect(() => requireSpaceToSave({ bytes: 5.1e9, files: 1_000 }, disk, '/backup')).toThrow(
+    expect(() =>
+      requireSpaceToSave({ bytes: 5e9, files: 1_000 }, disk, '/backup', 'a restore point'),
+    ).not.toThrow();
+    expect(() =>
+      requireSpaceToSave({ bytes: 5.1e9, files: 1_000 }, disk, '/backup', 'a restore point'),
+    ).toThrow(
       expect.objectContaining({
         code: 'no-space',
         message:
@@ -77,7 +81,9 @@ describe('requireSpace', () => {
 
   it('requires a free inode for each file, and a reserve for the update itself', () => {
     const disk = { size: 100e9, free: 10e9, freeFiles: 2_000 };
-    expect(() => requireSpaceToSave({ bytes: 5e9, files: 1_001 }, disk, '/backup')).toThrow(
+    expect(() =>
+      requireSpaceToSave({ bytes: 5e9, files: 1_001 }, disk, '/backup', 'a restore point'),
+    ).toThrow(
       expect.objectContaining({
         code: 'no-space',
         message: 'a restore point in /backup needs 2001 free inodes, but only 2000 are free',

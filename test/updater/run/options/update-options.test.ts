@@ -46,7 +46,7 @@ describe('the options of a command line', () => {
       removeOldImages: false,
       noRollback: false,
       notify: [],
-      limits: { waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000 },
+      limits: { waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000, pauseMs: 30_000 },
       data: { restorePoint: false, restoreDir: null, maxDowntimeSeconds: null, choices: [] },
       proof: { expect: [], expectFiles: [], release: null, archive: null, trust: null, channelFile: null },
       settings: new Map(),
@@ -225,7 +225,7 @@ describe('the options of a command line', () => {
         { SVC_UPDATER_PULL_TIMEOUT: 'soon', SVC_UPDATER_LOG: 'xml' },
       ),
     ).toEqual([
-      'unknown command "updat": use update, plan, fetch, rollback, restore-point, bump, explain, report or serve',
+      'unknown command "updat": use update, plan, fetch, rehearse, rollback, restore-point, bump, explain, report or serve',
       'unknown option --nope',
       '--accept-drift takes no value',
       `--target must be a release in the format of the product's tags (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable, not "abc def"`,

@@ -85,7 +85,7 @@ async function begin({
   if (started) await record.update({ state: { at: 'replacing' } });
   const { context, lines } = runContext(engine, {
     ...updateOptions(),
-    limits: { waitTimeoutMs, pullTimeoutMs: 0 },
+    limits: { waitTimeoutMs, pullTimeoutMs: 0, pauseMs: 0 },
   });
   const stack = {
     context,

@@ -1,0 +1,294 @@
+import { mkdir, readFile, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CancelledError, InterruptedError } from '../../core/cancellation/cancelled.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
+import { isExistingPath } from '../../core/files/file-system.ts';
+import { readMemoryUse } from '../../engine/containers/rehearsal-requests.ts';
+import { type Image, isUp, serviceOf } from '../../engine/objects/container.ts';
+import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
+import { composeAndEnvPathsOf } from '../compose/inspect/installation.ts';
+import type { PreparedPlan } from '../compose/plan/prepared-plan.ts';
+import { findReleaseCommand } from '../compose/plan/release/release-label.ts';
+import { newVersionNameOf, previousVersionNameOf } from '../compose/plan/version-sentences.ts';
+import { runPullPhase } from '../compose/pull/run-pull-phase.ts';
+import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
+import { choosePauseLimit, copyRunningData } from '../compose/rehearsal/copy-data.ts';
+import {
+  buildVersion,
+  CopyFinder,
+  findAddedMounts,
+  type RehearsalSelection,
+  selectRehearsal,
+} from '../compose/rehearsal/plan-rehearsal.ts';
+import { recordRehearsal, removeRehearsal } from '../compose/rehearsal/rehearsal-record.ts';
+import { type RehearsedVersion, runVersion } from '../compose/rehearsal/run-version.ts';
+import { dataSelectionFactsOf, surveyData } from '../compose/restore-point/plan-restore-point.ts';
+import { resolveRestorePointsDirectory } from '../data/restore-point.ts';
+import type { UncheckedMount } from '../data/selection/choose-mounts.ts';
+import { requireDataCoverage } from '../data/selection/evaluate-data.ts';
+import { formatSeconds, formatSize, joinWithAnd } from '../run/log/format-values.ts';
+import { logSuccess, type RunOutcome } from '../run/log/run-outcome.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { stateDirectoryOf } from '../run/state/state-directory.ts';
+import { planUpdateWithoutLock } from './show-plan.ts';
+
+/** First version of the engine with networks in which the host has no address. */
+const isolatingEngineVersion = 28;
+const memoryFactor = 1.25;
+/** Shares that stay free: below them, the containers are killed (`helper-program/control-processes.ts`). */
+const lowestMemoryShare = 0.1;
+const lowestDiskShare = 0.05;
+const memoryReserve = 256 * 1024 ** 2;
+/** Share of the available memory that one container of the rehearsal may use. */
+const memoryShare = 0.75;
+
+/**
+ * Starts the running version, and then the new version, on a copy of the data. Changes nothing of the instance, except
+ * that the containers that write to the data are suspended for some seconds.
+ */
+export async function rehearseUpdate(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: ProjectRunState,
+): Promise<RunOutcome> {
+  const { engine, log, options } = context;
+  await requireSupportedEngine(context, instance);
+  const { plan, plannedModel } = await planUpdateWithoutLock(context, instance, soFar);
+  const { project } = plan.installation;
+  const parent = resolveRestorePointsDirectory(options.data.restoreDir, instance.paths, project);
+  const record = await recordRehearsal(context, instance, parent);
+  const state = stateDirectoryOf(instance.location.mountedAt);
+  const remove = async () => {
+    const rehearsal = { project: project.name, state, paths: instance.paths, record };
+    await removeRehearsal(engine.uncancellable(), rehearsal).catch((cause: Error) =>
+      log.warn(
+        `the rehearsal could not be removed completely, so the next update or rehearsal tries again: ${cause.message}`,
+      ),
+    );
+  };
+  let result: RehearsalResult;
+  try {
+    const prepared = await runPullPhase(context, plan, { earlyModel: plannedModel, journal: null });
+    log.enterPhase('save');
+    result = await rehearse(context, instance, prepared, record);
+  } catch (error) {
+    await remove();
+    throw toRehearsalError(error);
+  }
+  await remove();
+  const { from, to, bytes, without, readyMs } = result;
+  const seconds = formatSeconds(readyMs);
+  const copied = [formatSize(bytes), ...without.map((each) => `without ${each}`)].join(', ');
+  return logSuccess(
+    log,
+    'rehearsed',
+    `rehearsed ${from} → ${to}: became ready on a copy of the data (${copied}) after ${seconds}; nothing was changed`,
+    { from, to, bytes, without, readySeconds: Math.round(readyMs / 1000) },
+  );
+}
+
+async function requireSupportedEngine({ engine }: RunContext, { own }: FoundInstance): Promise<void> {
+  const { version } = await engine.getFacts();
+  const isOld = Number.parseInt(version, 10) < isolatingEngineVersion;
+  if (engine.isPodman || isOld) {
+    const message = `a rehearsal needs Docker Engine ${isolatingEngineVersion} or later, which can isolate networks from this machine`;
+    throw new UpdateError('rehearsal-unsupported', message);
+  }
+  if (own.restartPolicy === 'no') return;
+  const message =
+    "the updater's container has a restart policy, so a killed rehearsal would start again and again";
+  const advice = 'Start the updater without --restart, then run {command} again.';
+  throw new UpdateError('rehearsal-unsupported', message, { advice });
+}
+
+/** An error that a rehearsal causes itself shows nothing about the new version. */
+function toRehearsalError(error: unknown): unknown {
+  if (!(error instanceof UpdateError) || error.outcome === 'refused' || error.code === 'rehearsal-failed')
+    return error;
+  if (error.code.startsWith('pull-') || error.code === 'proof-failed') return error;
+  const { message, detail } = error;
+  return new UpdateError('rehearsal-inconclusive', message, { detail, cause: error });
+}
+
+interface RehearsalResult {
+  from: string;
+  to: string;
+  /** Size of the copy. */
+  bytes: number;
+  /** Excluded services and mounts, which were empty. */
+  without: readonly string[];
+  /** Time in ms until the new version was ready. */
+  readyMs: number;
+}
+
+async function rehearse(
+  context: RunContext,
+  instance: FoundInstance,
+  plan: PreparedPlan,
+  record: Awaited<ReturnType<typeof recordRehearsal>>,
+): Promise<RehearsalResult> {
+  const { engine, log, options } = context;
+  const { installation } = plan;
+  const { project, app } = installation;
+  const all = requireDataCoverage(dataSelectionFactsOf(installation, options.data));
+  const { running, next } = selectRehearsal(plan, all);
+  const services = [...new Set([...running.services, ...next.services])];
+  const coverage = { ...all, covered: all.covered.filter((service) => services.includes(service)) };
+  const { added, missing } = await findNewSources(instance, plan, { running, next });
+  const survey = await surveyData(context, instance, installation, {
+    declared: coverage,
+    rehearsed: { services, added },
+  });
+  const { point, warnings, writers } = survey.estimate;
+  const pauseMs = choosePauseLimit(survey, options.limits.pauseMs);
+  const memory = await requireResources(context, plan, services);
+  // The project name is new, so no container, network or volume with this name can exist.
+  const name = `${project.name}-rehearsal-${record.token.slice(0, 8)}`;
+  const [from, to] = [previousVersionNameOf(plan), newVersionNameOf(plan)];
+  const versions = [
+    { selection: running, name: from, images: await findImages(context, plan, running, false) },
+    { selection: next, name: to, images: await findImages(context, plan, next, true) },
+  ] as const;
+  // Before the data is copied, check that each mount will have a copy.
+  const planned = point.mounts.map(({ path }) => ({ path, copy: path }));
+  new CopyFinder(running, services, survey, coverage, planned);
+  const uncopied = added.find((mount) => !point.mounts.some(({ path }) => path === mount.path));
+  if (uncopied)
+    throw new UpdateError(
+      'rehearsal-unsupported',
+      `the source of ${uncopied.where} cannot be copied separately`,
+    );
+  for (const warning of warnings) log.warn(warning);
+  log.info(
+    `services to start: ${joinWithAnd(services)}; containers that write to the data: ${joinWithAnd(writers.map((each) => each.name)) || 'none'}`,
+  );
+  const dataContext = { engine, log, project: project.name, helperImageId: instance.own.imageId };
+  const copies = await copyRunningData({ dataContext, survey, directory: record.copies, pauseMs });
+  const empty = await createEmptyDirectories(record.copies, missing);
+  const finder = new CopyFinder(running, services, survey, coverage, [...copies, ...empty]);
+  const work = {
+    ...{ ...context, dataContext, record, name, envFiles: await listEnvFiles(project) },
+    copies: [...copies, ...empty].map(({ copy }) => copy),
+  };
+  const ready = findReleaseCommand(plan, plan.images.get(plan.app.to), 'ready');
+  const built = versions.map(({ selection, images, name: version }): RehearsedVersion => {
+    const { containers } = installation;
+    const input = { name, token: record.token, selection, images, finder, app: app.name, memory, containers };
+    const isFollowed = selection === running;
+    return { ...buildVersion(input), name: version, isFollowed, ready: isFollowed ? null : ready };
+  });
+  if (finder.empty.size > 0) log.info(`empty in the rehearsal: ${[...finder.empty].join(', ')}`);
+  log.enterPhase('verify');
+  const [old, update] = built as [RehearsedVersion, RehearsedVersion];
+  await runVersion(work, old).catch((error) => {
+    throw withVersion(error, from, 'rehearsal-inconclusive', ', although it is running');
+  });
+  const readyMs = await runVersion(work, update).catch((error) => {
+    throw withVersion(error, to, 'rehearsal-failed', '');
+  });
+  const without = point.excluded.filter((each) => services.includes(each.split(':', 1)[0] ?? ''));
+  return { from, to, bytes: point.bytes, without, readyMs };
+}
+
+function withVersion(
+  error: unknown,
+  version: string,
+  code: 'rehearsal-inconclusive' | 'rehearsal-failed',
+  although: string,
+): unknown {
+  if (error instanceof CancelledError || error instanceof InterruptedError) return error;
+  if (!(error instanceof UpdateError) || error.code !== 'broken') return error;
+  const message = `${version} did not become ready on a copy of the data${although}: ${error.message}`;
+  return new UpdateError(code, message, { detail: error.detail, cause: error });
+}
+
+/** Finds the sources of mounts that are new in the new version. Compose would create a missing directory. */
+async function findNewSources(
+  { paths }: FoundInstance,
+  { installation }: PreparedPlan,
+  selection: { running: RehearsalSelection; next: RehearsalSelection },
+): Promise<{ added: UncheckedMount[]; missing: UncheckedMount[] }> {
+  const found = findAddedMounts(selection, { files: composeAndEnvPathsOf(installation.project) });
+  const [added, missing]: [UncheckedMount[], UncheckedMount[]] = [[], []];
+  for (const mount of found) {
+    const here = paths.fromHost(mount.path);
+    const exists = here === null || (await isExistingPath(here));
+    (exists ? added : missing).push(mount);
+  }
+  return { added, missing };
+}
+
+async function createEmptyDirectories(
+  directory: string,
+  mounts: readonly UncheckedMount[],
+): Promise<{ path: string; copy: string }[]> {
+  const made: { path: string; copy: string }[] = [];
+  for (const { path } of mounts.filter(
+    (each, at) => mounts.findIndex((one) => one.path === each.path) === at,
+  )) {
+    const copy = join(directory, `empty-${made.length}`);
+    await mkdir(copy, { mode: 0o755 });
+    made.push({ path, copy });
+  }
+  return made;
+}
+
+/** Returns the image of each service. */
+async function findImages(
+  { engine }: RunContext,
+  { installation, references, images: pulled }: PreparedPlan,
+  { services }: RehearsalSelection,
+  isNext: boolean,
+): Promise<Map<string, Image>> {
+  const found = new Map<string, Image>();
+  for (const service of services) {
+    const reference = isNext ? references.get(service) : undefined;
+    const own = installation.containers.find((each) => serviceOf(each) === service);
+    const image =
+      reference === undefined
+        ? own && (await engine.inspectImage(own.imageId))
+        : (pulled.get(reference) ?? (await engine.inspectImage(reference)));
+    if (!image)
+      throw new UpdateError('rehearsal-inconclusive', `the image of ${service} is not on this machine`);
+    found.set(service, image);
+  }
+  return found;
+}
+
+/**
+ * Returns the memory in bytes that each container may use. Leaves more free than the limits at which the containers are
+ * killed.
+ * @throws UpdateError rehearsal-inconclusive
+ */
+async function requireResources(
+  { engine }: RunContext,
+  { installation }: PreparedPlan,
+  services: readonly string[],
+): Promise<number> {
+  const own = installation.containers.filter((each) => isUp(each) && services.includes(serviceOf(each)));
+  const used = await Promise.all(own.map(({ id }) => readMemoryUse(engine, id)));
+  const needed = used.reduce((sum, each) => sum + each, 0) * memoryFactor + memoryReserve;
+  const text = await readFile('/proc/meminfo', 'utf8');
+  const bytesOf = (name: string) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0) * 1024;
+  const available = bytesOf('MemAvailable') - bytesOf('MemTotal') * lowestMemoryShare;
+  // The root directory of this container is on the disk of the engine.
+  const { blocks, bavail } = await statfs('/');
+  const isDiskFull = bavail < blocks * lowestDiskShare;
+  if (available >= needed && !isDiskFull) return Math.floor(available * memoryShare);
+  const message = isDiskFull
+    ? 'the disk of the engine is almost full'
+    : `the rehearsal needs ${formatSize(needed)} of memory, but only ${formatSize(Math.max(available, 0))} may be used`;
+  const advice = 'Free up disk space or memory, or run the rehearsal at another time.';
+  throw new UpdateError('rehearsal-inconclusive', message, { advice });
+}
+
+/** Compose reads secrets from env files. By default, it would look for `.env` in the directory of the rehearsal. */
+async function listEnvFiles({
+  directory,
+  envFiles,
+}: PreparedPlan['installation']['project']): Promise<readonly string[]> {
+  if (envFiles.length > 0) return envFiles;
+  const path = join(directory, '.env');
+  return (await isExistingPath(path)) ? [path] : [];
+}

@@ -1,0 +1,285 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sleepFor } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { Compose } from '../../../engine/cli/compose.ts';
+import { parseComposeMessages } from '../../../engine/cli/compose-output.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { type ListedNetwork, listAllNetworks } from '../../../engine/containers/rehearsal-requests.ts';
+import { type Container, hasSucceeded, serviceOf } from '../../../engine/objects/container.ts';
+import { type Json, toObject } from '../../../engine/objects/json.ts';
+import { rehearsalLabel } from '../../../engine/objects/labels.ts';
+import { runHelperContainer } from '../../data/copies/run-helper-container.ts';
+import type { DataContext } from '../../data/data-context.ts';
+import { watchedDiskPathOf } from '../../data/helper-program/control-request.ts';
+import { formatSeconds, joinWithAnd } from '../../run/log/format-values.ts';
+import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { retryUntilDone } from '../../run/run-steps.ts';
+import { awaitHealthyContainers, readFailureLog } from '../health/await-healthy.ts';
+import { runReadyCommand } from '../verify/run-ready.ts';
+import { requireIsolation } from './check-isolation.ts';
+import { type ControlHelper, startControlHelper } from './control-helper.ts';
+import { requireRootOwnedCopies } from './copy-data.ts';
+import { type RehearsalRecord, removeRehearsedObjects } from './rehearsal-record.ts';
+
+const createTimeoutMs = 300_000;
+/** Grace period of all containers: a release must not be able to prolong the rehearsal. */
+const stopGraceSeconds = 60;
+/** Longest delay of a timer in Node.js. */
+const longestDelayMs = 2 ** 31 - 1;
+/** Time in ms in which the message of a helper container arrives. */
+const guardMessageMs = 1_000;
+/** How often the containers of a service are started again, as by its restart policy. */
+const maxRestarts = 5;
+const restartPauseMs = 1_000;
+const killedExitCode = 137;
+/** Error of the engine if the program of a container is missing or cannot be executed. */
+const missingProgram = /: exec: |exec format error|executable file not found/;
+/** TCP port on which nothing listens. If the address is reachable, the connection is refused. */
+const unusedPort = 9;
+const outsideName = 'example.com';
+const maxTargets = 100;
+
+/** A version of the app, and the compose project in which it is started on the copies. */
+export interface RehearsedVersion {
+  /** Such as `v1.4.2`. */
+  name: string;
+  project: Json;
+  services: readonly string[];
+  /** Services that run once and must succeed. */
+  runOnce: readonly string[];
+  /** Services that the engine would start again if they exit. */
+  restarting: readonly string[];
+  /** Whether another version is started on the same copies afterwards. */
+  isFollowed: boolean;
+  /** Command that must succeed when the version is healthy; null if there is none. */
+  ready: readonly string[] | null;
+}
+
+interface VersionRunContext extends RunContext {
+  dataContext: DataContext;
+  record: RehearsalRecord;
+  /** Name of the rehearsal's compose project. */
+  name: string;
+  envFiles: readonly string[];
+  /** Host paths of the copies. */
+  copies: readonly string[];
+}
+
+/**
+ * Starts a version on the copies, waits until it is ready, and stops it. Returns the time in ms until it was ready.
+ * @throws UpdateError broken if the version did not become ready; rehearsal-unsupported; rehearsal-inconclusive
+ */
+export async function runVersion(context: VersionRunContext, version: RehearsedVersion): Promise<number> {
+  const { engine, log, record, dataContext } = context;
+  const directory = await mkdtemp(join(tmpdir(), 'svc-updater-rehearsal-'));
+  let guard: ControlHelper | null = null;
+  try {
+    await requireRootOwnedCopies(record.copies);
+    const file = join(directory, 'rehearsal.json');
+    await writeFile(file, JSON.stringify(version.project), { mode: 0o600 });
+    const { name, envFiles } = context;
+    const compose = new Compose(engine, { name, directory, files: [file], envFiles });
+    const scale = new Map(version.services.map((service) => [service, 1]));
+    const created = await compose.up(scale, { start: false, deadlineMs: createTimeoutMs });
+    if (created.exitCode !== 0) throw createComposeFailure(created.stderr);
+    const ids = await checkCreatedContainers(context, version.services.length);
+    const { DockerRootDir = '' } = await engine.getInfo();
+    const disks = [record.copies, String(DockerRootDir)].filter((path) => path !== '');
+    const mounts = disks.map((Source, at) => ({
+      ...{ Type: 'bind', Source, Target: watchedDiskPathOf(at), ReadOnly: true },
+      BindOptions: { NonRecursive: true },
+    }));
+    const request = { containers: ids, limitMs: 0, disks: disks.length };
+    guard = await startControlHelper(dataContext, 'guard', request, mounts);
+    guard.send('go');
+    const end = new AbortController();
+    void guard.nextEvent(longestDelayMs).then((event) => end.abort(createGuardError(event?.text)));
+    log.info(`starting ${version.name} on the copy of the data`);
+    const beganAt = performance.now();
+    const guarded = { ...context, engine: engine.until(end.signal) };
+    const work = startAndAwait(guarded, version, compose.by(guarded.engine), {
+      scale,
+      ids,
+    });
+    await awaitWithHeartbeat(log, `waiting for ${version.name} on the copy of the data`, work).catch(
+      async (error) => {
+        // The guard may have killed the containers just before its message arrives.
+        await sleepFor(guardMessageMs, end.signal);
+        end.signal.throwIfAborted();
+        throw error;
+      },
+    );
+    const took = performance.now() - beganAt;
+    log.info(`${version.name} became ready on the copy of the data after ${formatSeconds(took)}`);
+    if (version.isFollowed)
+      await awaitWithHeartbeat(log, `stopping ${version.name}`, stopInOrder(context, version));
+    return took;
+  } finally {
+    // From here on, this process removes the containers.
+    guard?.send('done');
+    await guard?.close();
+    await removeRehearsedObjects(engine.uncancellable(), record.token);
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** The next version must find the data as after a regular stop: first the services that use others are stopped. */
+async function stopInOrder(
+  { engine, record }: VersionRunContext,
+  { project }: RehearsedVersion,
+): Promise<void> {
+  const found = await engine.listContainers({ label: [`${rehearsalLabel}=${record.token}`] });
+  const neededBy = (service: string): string[] => {
+    const { depends_on } = toObject(toObject(project.services)[service]);
+    return Object.keys(toObject(depends_on));
+  };
+  const left = new Map(found.map((each) => [serviceOf(each), each.id]));
+  while (left.size > 0) {
+    const needed = new Set([...left.keys()].flatMap(neededBy));
+    const free = [...left].filter(([service]) => !needed.has(service));
+    // Compose rejects a cycle.
+    const next = free.length > 0 ? free : [...left];
+    await engine.stopContainers(
+      next.map(([, id]) => id),
+      new Map(next.map(([, id]) => [id, stopGraceSeconds])),
+    );
+    for (const [service] of next) left.delete(service);
+  }
+}
+
+const createGuardError = (shortage = ''): UpdateError =>
+  new UpdateError(
+    'rehearsal-inconclusive',
+    shortage === ''
+      ? 'the helper container that watches memory and disk ended'
+      : `all containers of the rehearsal were killed, because ${shortage} of this machine was almost used up`,
+  );
+
+/** Reports what compose could not do. The cause is compose or the engine, not the version. */
+const createComposeFailure = (stderr: string): UpdateError => {
+  const lines = parseComposeMessages(stderr);
+  return new UpdateError('rehearsal-inconclusive', lines.at(-1) ?? 'docker compose failed', {
+    detail: lines.slice(0, -1),
+  });
+};
+
+/**
+ * Checks the created containers and networks before anything is started, and returns the containers' ids.
+ * @throws UpdateError rehearsal-unsupported
+ */
+async function checkCreatedContainers(context: VersionRunContext, count: number): Promise<string[]> {
+  const { engine, record, copies, dataContext } = context;
+  const { token } = record;
+  const listed = await engine.listContainers({ label: [`${rehearsalLabel}=${token}`] });
+  const ids = listed.map(({ id }) => id);
+  const all = await listAllNetworks(engine);
+  const networks = all.filter((network) => network.token === token);
+  if (ids.length !== count)
+    throw new UpdateError(
+      'rehearsal-inconclusive',
+      `${ids.length} containers were created instead of ${count}`,
+    );
+  requireIsolation(await engine.inspectRaw(ids), { token, copies, networks });
+  const running = await engine.inspectRunning(new Set(ids));
+  const addresses = new Set([
+    ...all.flatMap(({ gateways }) => gateways),
+    ...running.flatMap(({ ips }) => ips),
+  ]);
+  const targets = [...addresses].slice(0, maxTargets).map((host) => ({ host, port: unusedPort }));
+  await Promise.all(
+    networks.map((network) =>
+      requireUnreachable(dataContext, network, [...targets, { host: outsideName, port: 0 }]),
+    ),
+  );
+  return ids;
+}
+
+async function requireUnreachable(
+  dataContext: DataContext,
+  { name }: ListedNetwork,
+  targets: readonly { host: string; port: number }[],
+): Promise<void> {
+  const reached = await runHelperContainer(dataContext, {
+    ...{ verb: 'reach', code: 'rehearsal-inconclusive', request: { mounts: [], targets }, mounts: [] },
+    hostConfig: { NetworkMode: name, CapAdd: [] },
+  });
+  if (reached.length === 0) return;
+  const message = `a container in the network ${name} can reach ${joinWithAnd(reached)}`;
+  throw new UpdateError('rehearsal-unsupported', message);
+}
+
+async function startAndAwait(
+  context: VersionRunContext,
+  { ready, runOnce, restarting }: RehearsedVersion,
+  compose: Compose,
+  { scale, ids }: { scale: ReadonlyMap<string, number>; ids: readonly string[] },
+): Promise<void> {
+  const { engine, options, record, name } = context;
+  const { waitTimeoutMs } = options.limits;
+  const verifyBy = performance.now() + waitTimeoutMs;
+  const { exitCode, timedOut, stderr } = await compose.up(scale, { start: true, deadlineMs: waitTimeoutMs });
+  const listed = await engine.listContainers({ label: [`${rehearsalLabel}=${record.token}`] });
+  if (listed.length !== ids.length || !listed.every(({ id }) => ids.includes(id)))
+    throw new UpdateError('rehearsal-inconclusive', 'the containers were replaced after they were checked');
+  if (exitCode !== 0)
+    await throwStartFailure(engine, await engine.inspectContainers(ids), { timedOut, stderr, waitTimeoutMs });
+  const lasting = listed.filter((each) => !runOnce.includes(serviceOf(each)));
+  const watched = lasting.map((each) => ({ service: serviceOf(each), id: each.id }));
+  const check = async () => {
+    await awaitHealthyContainers(context, watched, options.app);
+    if (ready !== null) await runReadyCommand(context, ready, { project: name, verifyBy });
+  };
+  for (let restarts = 0; ; restarts++) {
+    try {
+      return await retryUntilDone(context, check);
+    } catch (error) {
+      const containers = await engine.inspectContainers(ids);
+      await requireNotKilled(engine, containers);
+      // Many apps exit until their database responds.
+      const again = containers.filter(
+        (each) => hasFailed(each) && each.status === 'exited' && restarting.includes(serviceOf(each)),
+      );
+      if (again.length === 0 || restarts >= maxRestarts) throw error;
+      await sleepFor(restartPauseMs, engine.aborted);
+      for (const { id } of again) await engine.startContainer(id);
+    }
+  }
+}
+
+const hasFailed = (container: Container): boolean =>
+  container.health === 'unhealthy' ||
+  (container.status === 'exited' && !hasSucceeded(container)) ||
+  (container.status === 'created' && missingProgram.test(container.error));
+
+/** @throws UpdateError broken, with the containers' logs; rehearsal-inconclusive if no container is the cause */
+async function throwStartFailure(
+  engine: Engine,
+  containers: readonly Container[],
+  { timedOut, stderr, waitTimeoutMs }: { timedOut: boolean; stderr: string; waitTimeoutMs: number },
+): Promise<never> {
+  await requireNotKilled(engine, containers);
+  const failed = containers.filter((each) => hasFailed(each) || (timedOut && each.status === 'running'));
+  if (failed.length === 0) throw createComposeFailure(stderr);
+  const names = joinWithAnd(failed.map(({ name }) => name));
+  const message = timedOut
+    ? `${names} did not become healthy or finish within ${formatSeconds(waitTimeoutMs)}`
+    : (parseComposeMessages(stderr).at(-1) ?? `${names} failed`);
+  const logs = await Promise.all(failed.map((container) => readFailureLog(engine, container)));
+  const errors = failed.flatMap(({ error }) => (error === '' ? [] : [error]));
+  throw new UpdateError('broken', message, { detail: [...logs.flat(), ...errors] });
+}
+
+/** A container of a rehearsal has less memory than in an update. @throws UpdateError rehearsal-inconclusive */
+async function requireNotKilled(engine: Engine, containers: readonly Container[]): Promise<void> {
+  const found = await engine.inspectRaw(containers.map(({ id }) => id));
+  const killed = found.find(({ State }) => {
+    const { OOMKilled, ExitCode, Running } = toObject(State);
+    return OOMKilled === true || (Running !== true && ExitCode === killedExitCode);
+  });
+  if (killed === undefined) return;
+  const message = `${String(killed.Name).slice(1)} was killed: it may have needed more memory than a rehearsal may use`;
+  throw new UpdateError('rehearsal-inconclusive', message);
+}
