@@ -84,7 +84,7 @@ describe('a rehearsal', () => {
     });
     await instance.publish('v1.1.0', { ...waiting, labels: { 'traefik.enable': 'true' } });
     const run = instance.startUpdate(toNext);
-    const app = await awaitRehearsed(instance, 'app', 'v1.1.0');
+    const app = await awaitRehearsed(instance, run, 'v1.1.0');
     const found = [
       await runIn(app, 'cat /data/note; echo changed >/data/note; cat /etc/name >/tmp/name && echo name'),
       await runIn(app, '[ -S /var/run/docker.sock ] && echo socket; ls /var/run/docker.sock'),
@@ -124,7 +124,7 @@ describe('other moments of a rehearsal', () => {
     const instance = await createWithData({ publish: ['v1.1.0'] });
     await instance.publish('v1.2.0', waiting);
     const rehearsal = instance.startUpdate(['rehearse', '--target', 'v1.2.0']);
-    await awaitRehearsed(instance, 'app', 'v1.2.0');
+    await awaitRehearsed(instance, rehearsal, 'v1.2.0');
     const second = await instance.update(toNext);
     expectWords(second, { exitCode: 3, says: [], ends: [/^refused \(rehearsal-running\): /] });
     const update = await instance.update(['--target', 'v1.1.0', '--restore-point']);
@@ -155,7 +155,7 @@ describe('other moments of a rehearsal', () => {
     const instance = await createWithData({ publish: [] });
     await instance.publish('v1.1.0', waiting);
     const run = instance.startUpdate(toNext);
-    await awaitRehearsed(instance, 'app', 'v1.1.0');
+    await awaitRehearsed(instance, run, 'v1.1.0');
     await run.kill();
     const running = async () =>
       (await findContainers(`${instance.project}-rehearsal-`)).filter(({ State }) => State.Running).length;
@@ -189,7 +189,7 @@ describe('other moments of a rehearsal', () => {
     const instance = await createWithData({ publish: [] });
     await instance.publish('v1.1.0', waiting);
     const run = instance.startUpdate(toNext);
-    await awaitRehearsed(instance, 'app', 'v1.1.0');
+    await awaitRehearsed(instance, run, 'v1.1.0');
     await run.stop();
     const result = await run.done;
     expectWords(result, { exitCode: 143, says: [], ends: [/^cancelled: nothing was changed/] });

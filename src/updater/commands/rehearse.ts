@@ -6,7 +6,6 @@ import { isExistingPath } from '../../core/files/file-system.ts';
 import { readMemoryUse } from '../../engine/containers/rehearsal-requests.ts';
 import { type Image, isUp, serviceOf } from '../../engine/objects/container.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
-import { composeAndEnvPathsOf } from '../compose/inspect/installation.ts';
 import type { PreparedPlan } from '../compose/plan/prepared-plan.ts';
 import { findReleaseCommand } from '../compose/plan/release/release-label.ts';
 import { newVersionNameOf, previousVersionNameOf } from '../compose/plan/version-sentences.ts';
@@ -134,7 +133,7 @@ async function rehearse(
   const { running, next } = selectRehearsal(plan, all);
   const services = [...new Set([...running.services, ...next.services])];
   const coverage = { ...all, covered: all.covered.filter((service) => services.includes(service)) };
-  const { added, missing } = await findNewSources(instance, plan, { running, next });
+  const { added, missing } = await findNewSources(instance, { running, next });
   const survey = await surveyData(context, instance, installation, {
     declared: coverage,
     rehearsed: { services, added },
@@ -149,15 +148,9 @@ async function rehearse(
     { selection: running, name: from, images: await findImages(context, plan, running, false) },
     { selection: next, name: to, images: await findImages(context, plan, next, true) },
   ] as const;
-  // Before the data is copied, check that each mount will have a copy.
-  const planned = point.mounts.map(({ path }) => ({ path, copy: path }));
-  new CopyFinder(running, services, survey, coverage, planned);
   const uncopied = added.find((mount) => !point.mounts.some(({ path }) => path === mount.path));
   if (uncopied)
-    throw new UpdateError(
-      'rehearsal-unsupported',
-      `the source of ${uncopied.where} cannot be copied separately`,
-    );
+    throw new UpdateError('rehearsal-unsupported', `the source of ${uncopied.where} is a socket or a device`);
   for (const warning of warnings) log.warn(warning);
   log.info(
     `services to start: ${joinWithAnd(services)}; containers that write to the data: ${joinWithAnd(writers.map((each) => each.name)) || 'none'}`,
@@ -165,7 +158,7 @@ async function rehearse(
   const dataContext = { engine, log, project: project.name, helperImageId: instance.own.imageId };
   const copies = await copyRunningData({ dataContext, survey, directory: record.copies, pauseMs });
   const empty = await createEmptyDirectories(record.copies, missing);
-  const finder = new CopyFinder(running, services, survey, coverage, [...copies, ...empty]);
+  const finder = new CopyFinder(running, services, survey, [...copies, ...empty]);
   const work = {
     ...{ ...context, dataContext, record, name, envFiles: await listEnvFiles(project) },
     copies: [...copies, ...empty].map(({ copy }) => copy),
@@ -205,10 +198,9 @@ function withVersion(
 /** Finds the sources of mounts that are new in the new version. Compose would create a missing directory. */
 async function findNewSources(
   { paths }: FoundInstance,
-  { installation }: PreparedPlan,
   selection: { running: RehearsalSelection; next: RehearsalSelection },
 ): Promise<{ added: UncheckedMount[]; missing: UncheckedMount[] }> {
-  const found = findAddedMounts(selection, { files: composeAndEnvPathsOf(installation.project) });
+  const found = findAddedMounts(selection);
   const [added, missing]: [UncheckedMount[], UncheckedMount[]] = [[], []];
   for (const mount of found) {
     const here = paths.fromHost(mount.path);

@@ -9,25 +9,29 @@ import {
   findNamed,
   listContainers,
 } from '../../rig/engine-api.ts';
+import type { UpdaterRun } from '../../rig/updater-run.ts';
 import type { Instance } from './instance.ts';
 
-/** Waits until a service of the rehearsal runs with an image of this version, and returns its container. */
+/** Waits until the app runs with the image of this version in the rehearsal, and returns its container. */
 export async function awaitRehearsed(
   { project, image }: Instance,
-  service: string,
+  run: UpdaterRun,
   version: string,
 ): Promise<ContainerInspection> {
-  const end = Date.now() + 60_000;
-  while (Date.now() < end) {
+  let hasEnded = false;
+  void run.done.finally(() => {
+    hasEnded = true;
+  });
+  while (!hasEnded) {
     const { body } = await askEngine('GET', `/images/${encodeURIComponent(`${image}:${version}`)}/json`);
     const found = (await findContainers(`${project}-rehearsal-`)).find(
       ({ Config, State, Image }) =>
-        Config.Labels['com.docker.compose.service'] === service && State.Running && body.includes(Image),
+        Config.Labels['com.docker.compose.service'] === 'app' && State.Running && body.includes(Image),
     );
     if (found) return found;
     await sleep(50);
   }
-  throw new Error(`no ${service} ${version} was rehearsed within 60 s`);
+  throw new Error(`${version} was not rehearsed:\n${run.log}`);
 }
 
 /** Runs a shell command in a container, and returns its output and exit code. */

@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { isWithin } from '../../../core/mounts/host-paths.ts';
 import type { ComposeModel, ComposeService } from '../../../engine/cli/compose.ts';
 import { normalizeContainerPath } from '../../../engine/containers/container-snapshot.ts';
 import { type Container, type Image, isUp, serviceOf } from '../../../engine/objects/container.ts';
@@ -9,7 +8,6 @@ import type { DataCoverage } from '../../data/data-context.ts';
 import {
   isSavableMount,
   isServiceContainer,
-  type MountSelectionContext,
   mountSourceOf,
   type UncheckedMount,
 } from '../../data/selection/choose-mounts.ts';
@@ -91,10 +89,13 @@ function namesOf(model: ComposeModel, containers: readonly Container[], service:
  * Returns the bind mounts that are new in the new version and whose source must be copied too.
  * @throws UpdateError rehearsal-unsupported for a system path, such as the engine's socket
  */
-export function findAddedMounts(
-  { running, next }: { running: RehearsalSelection; next: RehearsalSelection },
-  { files }: Pick<MountSelectionContext, 'files'>,
-): UncheckedMount[] {
+export function findAddedMounts({
+  running,
+  next,
+}: {
+  running: RehearsalSelection;
+  next: RehearsalSelection;
+}): UncheckedMount[] {
   const known = new Set(
     Object.keys(running.model.services).flatMap((service) =>
       rehearsedMountsOf(running.model, service).map((mount) => keyOf(service, mount)),
@@ -105,7 +106,7 @@ export function findAddedMounts(
       if (mount.type !== 'bind' || known.has(keyOf(service, mount))) return [];
       const where = `${service}:${mount.target}`;
       const path = normalizeContainerPath(mount.source);
-      if (!isSavableMount({ ...mount, destination: mount.target, writable: true }, files))
+      if (!isSavableMount({ ...mount, destination: mount.target, writable: true }, []))
         throw new UpdateError(
           'rehearsal-unsupported',
           `the new version mounts ${JSON.stringify(path)} at ${where}, which a rehearsal cannot provide`,
@@ -123,21 +124,13 @@ export class CopyFinder {
   /** Mounts that are empty in the rehearsal, such as `app:/var/run/docker.sock`. */
   readonly empty = new Set<string>();
 
-  /**
-   * @param services - services of both versions
-   * @param copies - copies of the data. Before the data is copied, their paths may be any text
-   * @param added - copies of mounts that are new in the new version
-   * @throws UpdateError rehearsal-unsupported
-   */
+  /** @param services - services of both versions */
   constructor(
     { model }: RehearsalSelection,
     services: readonly string[],
-    { estimate, mountContext, containers }: Pick<DataSurvey, 'estimate' | 'mountContext' | 'containers'>,
-    { covered }: DataCoverage,
+    { mountContext, containers }: Pick<DataSurvey, 'mountContext' | 'containers'>,
     copies: readonly Pick<DataCopy, 'path' | 'copy'>[],
   ) {
-    const leftOut = [...estimate.notSaved, ...estimate.warnings].map((text) => text.split(' ', 1)[0]);
-    const excluded = new Set([...leftOut, ...estimate.point.excluded]);
     // The sources of bind mounts that are new in the new version.
     for (const { path, copy } of copies) this.#bySource.set(bindKeyOf(path), copy);
     for (const container of containers) {
@@ -146,18 +139,8 @@ export class CopyFinder {
       const listed = rehearsedMountsOf(model, service);
       for (const mount of container.storage.filter(({ type }) => type !== 'tmpfs')) {
         const target = normalizeContainerPath(mount.destination);
-        const where = `${service}:${mount.destination}`;
         const { path } = mountSourceOf(mount, mountContext);
         const copy = copies.find((each) => each.path === path)?.copy;
-        const isLeftOut = excluded.has(where) || excluded.has(service);
-        const isInside = copy === undefined && !isLeftOut && path !== '';
-        const outer = isInside ? copies.find((each) => isWithin(path, each.path)) : undefined;
-        // In a copy, a rehearsed version could replace a directory by a link, and the engine would follow it.
-        if (outer || (copy === undefined && !isLeftOut && mount.writable && covered.includes(service)))
-          throw new UpdateError(
-            'rehearsal-unsupported',
-            `${where} has no copy of its own, because ${outer ? `its source is inside ${outer.path}` : 'another mount has the same source'}`,
-          );
         const own = listed.find((each) => each.target === target);
         if (own) {
           if (copy === undefined) this.#bySource.delete(keyOf(service, own));

@@ -131,12 +131,11 @@ export async function estimateRestorePoint(
   ];
   if (refusals.length > 0)
     throw new UpdateError('data-unsupported', refusals.at(-1) ?? '', { detail: refusals.slice(0, -1) });
-  const mounts = removeAliasedMounts(
-    data.map(({ mount, look: { type, root, device, bytes, length, files } }) => ({
-      ...mount,
-      ...{ isFile: type === 'file', root, device, bytes, length, files, hasRsyncAttributes: true },
-    })),
-  );
+  const inspected = data.map(({ mount, look: { type, root, device, bytes, length, files } }) => ({
+    ...mount,
+    ...{ isFile: type === 'file', root, device, bytes, length, files, hasRsyncAttributes: true },
+  }));
+  const mounts = rehearsed === undefined ? removeAliasedMounts(inspected) : inspected;
   const bytes = sum(mounts.map((mount) => mount.bytes));
   const files = sum(mounts.map((mount) => mount.files));
   const needed = bytes + bytesPerFile * files;

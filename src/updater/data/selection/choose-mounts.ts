@@ -109,7 +109,8 @@ export const isSharedHostDirectory = (path: string, directory: string): boolean 
 
 /**
  * @param containers - at least the containers of the project
- * @param readers - services whose read-only mounts are copied too, for a rehearsal
+ * @param readers - services whose read-only mounts are copied too, for a rehearsal. A mount inside another one then has
+ * its own copy: in the outer copy, a rehearsed version could replace the directory by a link
  */
 export function chooseMountsToSave(
   containers: readonly Container[],
@@ -173,7 +174,10 @@ export function chooseMountsToSave(
     return { ...mount, excluded: below.map((path) => relative(mount.path, path)) };
   });
   return {
-    ...{ mounts: outermostMountsOf(mounts), notSaved: [...notSaved] },
+    ...{
+      mounts: readers.length > 0 ? distinctMountsOf(mounts) : outermostMountsOf(mounts),
+      notSaved: [...notSaved],
+    },
     ...{ refusals: [...refusals], warnings: [...warnings] },
   };
 }
@@ -218,6 +222,10 @@ export const outermostMountsOf = <M extends NestedMount>(mounts: readonly M[]): 
         (other, before) => reaches(other, mount.path) && (other.path !== mount.path || before < at),
       ),
   );
+
+/** Of several mounts with the same source, keeps the first. */
+const distinctMountsOf = <M extends NestedMount>(mounts: readonly M[]): M[] =>
+  mounts.filter((mount, at) => mounts.findIndex(({ path }) => path === mount.path) === at);
 
 /** Checks whether a saved mount contains a path and does not exclude it. */
 const reaches = ({ path: root, excluded }: NestedMount, path: string): boolean =>
