@@ -196,3 +196,30 @@ describe('other moments of a rehearsal', () => {
     await expectUntouched(instance, result.log);
   });
 });
+
+describe('update --rehearse', () => {
+  test('updates after a successful rehearsal', async () => {
+    const instance = await createWithData({ publish: ['v1.1.0'] });
+    const run = await instance.update(['--target', 'v1.1.0', '--rehearse'], {
+      ...{ keep: true, docker: ['--restart', 'on-failure:3'] },
+    });
+    expectWords(run, {
+      exitCode: 0,
+      says: [/rehearsed v1\.0\.0 → v1\.1\.0: became ready .+; continuing with the update/],
+      ends: [/^updated v1\.0\.0 → v1\.1\.0/],
+    });
+    await expectNothingLeft(instance, run.log);
+    expect(await instance.version()).toBe('v1.1.0');
+  });
+
+  test('does not update after a failed one, also by the settings file', async () => {
+    const instance = await createWithData({ publish: ['v1.1.1'] });
+    await instance.write('.svc-updater.yaml', 'rehearse: true\n');
+    const { log } = await expectAttempt(instance, ['--target', 'v1.1.1', '--restore-point'], {
+      exitCode: 4,
+      says: ['.svc-updater.yaml: rehearse true', 'svc: cannot read the settings'],
+      ends: [/^failed \(rehearsal-failed\): nothing was changed; v1\.0\.0 is still running/],
+    });
+    await expectNothingLeft(instance, log);
+  });
+});

@@ -52,7 +52,11 @@ const commands: Record<UpdaterCommand, (line: CommandLine) => number | Promise<n
     }),
   update: withInstance({
     kind: 'run',
-    onProject: updateProject,
+    onProject: async (context, instance, soFar) => {
+      if (context.options.rehearse)
+        await (await loadRehearse()).rehearseBeforeUpdate(context, instance, soFar);
+      return updateProject(context, instance, soFar);
+    },
     onStack: async (given) => (await loadSwarm()).updateStack(given),
   }),
   plan: withInstance({

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { CancelledError, InterruptedError } from '../../core/cancellation/cancelled.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { isExistingPath } from '../../core/files/file-system.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
 import { readMemoryUse } from '../../engine/containers/rehearsal-requests.ts';
 import { type Image, isUp, serviceOf } from '../../engine/objects/container.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
@@ -26,8 +27,10 @@ import { resolveRestorePointsDirectory } from '../data/restore-point.ts';
 import type { UncheckedMount } from '../data/selection/choose-mounts.ts';
 import { requireDataCoverage } from '../data/selection/evaluate-data.ts';
 import { formatSeconds, formatSize, joinWithAnd } from '../run/log/format-values.ts';
+import type { LogFields } from '../run/log/run-log.ts';
 import { logSuccess, type RunOutcome } from '../run/log/run-outcome.ts';
 import type { RunContext } from '../run/run-context.ts';
+import { readUnfinishedJournal } from '../run/state/journal.ts';
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
 import { planUpdateWithoutLock } from './show-plan.ts';
 
@@ -50,54 +53,80 @@ export async function rehearseUpdate(
   instance: FoundInstance,
   soFar: ProjectRunState,
 ): Promise<RunOutcome> {
+  const { restartPolicy } = instance.own;
+  if (restartPolicy !== 'no')
+    throw new UpdateError(
+      'rehearsal-unsupported',
+      "the updater's container has a restart policy, so the engine would repeat a killed rehearsal",
+      { advice: 'Start the updater without --restart, then run {command} again.' },
+    );
+  const { sentence, facts } = await rehearse(context, instance, soFar);
+  return logSuccess(context.log, 'rehearsed', `${sentence}; nothing was changed`, facts);
+}
+
+/**
+ * Rehearses an update before it begins. An update that resumes after a restart of this container is not rehearsed again.
+ * @throws UpdateError rehearsal-failed, rehearsal-inconclusive
+ */
+export async function rehearseBeforeUpdate(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: ProjectRunState,
+): Promise<void> {
+  const { own, location } = instance;
+  const pending = await readUnfinishedJournal(stateDirectoryOf(location.mountedAt));
+  if (pending?.containerId === own.id) return;
+  if (context.options.proof.archive !== null)
+    throw new UpdateError('rehearsal-unsupported', 'an update from an archive cannot be rehearsed', {
+      advice: 'Run the update without --rehearse.',
+    });
+  // Otherwise, the engine would repeat a rehearsal again and again, and each one suspends containers.
+  if (own.restartCount > 0)
+    throw new UpdateError('rehearsal-inconclusive', 'the updater was killed during the rehearsal');
+  context.log.info(`${(await rehearse(context, instance, soFar)).sentence}; continuing with the update`);
+}
+
+/** Rehearses an update, and removes everything that the rehearsal created. */
+async function rehearse(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: ProjectRunState,
+): Promise<{ sentence: string; facts: LogFields }> {
   const { engine, log, options } = context;
-  await requireSupportedEngine(context, instance);
+  await requireSupportedEngine(engine);
   const { plan, plannedModel } = await planUpdateWithoutLock(context, instance, soFar);
   const { project } = plan.installation;
   const parent = resolveRestorePointsDirectory(options.data.restoreDir, instance.paths, project);
   const record = await recordRehearsal(context, instance, parent);
   const state = stateDirectoryOf(instance.location.mountedAt);
-  const remove = async () => {
+  let result: RehearsalResult;
+  try {
+    const prepared = await runPullPhase(context, plan, { earlyModel: plannedModel, journal: null });
+    log.enterPhase('save');
+    result = await runRehearsal(context, instance, prepared, record);
+  } catch (error) {
+    throw toRehearsalError(error);
+  } finally {
     const rehearsal = { project: project.name, state, paths: instance.paths, record };
     await removeRehearsal(engine.uncancellable(), rehearsal).catch((cause: Error) =>
       log.warn(
         `the rehearsal could not be removed completely, so the next update or rehearsal tries again: ${cause.message}`,
       ),
     );
-  };
-  let result: RehearsalResult;
-  try {
-    const prepared = await runPullPhase(context, plan, { earlyModel: plannedModel, journal: null });
-    log.enterPhase('save');
-    result = await rehearse(context, instance, prepared, record);
-  } catch (error) {
-    await remove();
-    throw toRehearsalError(error);
   }
-  await remove();
   const { from, to, bytes, without, readyMs } = result;
-  const seconds = formatSeconds(readyMs);
   const copied = [formatSize(bytes), ...without.map((each) => `without ${each}`)].join(', ');
-  return logSuccess(
-    log,
-    'rehearsed',
-    `rehearsed ${from} → ${to}: became ready on a copy of the data (${copied}) after ${seconds}; nothing was changed`,
-    { from, to, bytes, without, readySeconds: Math.round(readyMs / 1000) },
-  );
+  return {
+    sentence: `rehearsed ${from} → ${to}: became ready on a copy of the data (${copied}) after ${formatSeconds(readyMs)}`,
+    facts: { from, to, bytes, without, readySeconds: Math.round(readyMs / 1000) },
+  };
 }
 
-async function requireSupportedEngine({ engine }: RunContext, { own }: FoundInstance): Promise<void> {
+async function requireSupportedEngine(engine: Engine): Promise<void> {
   const { version } = await engine.getFacts();
-  const isOld = Number.parseInt(version, 10) < isolatingEngineVersion;
-  if (engine.isPodman || isOld) {
-    const message = `a rehearsal needs Docker Engine ${isolatingEngineVersion} or later, which can isolate networks from this machine`;
-    throw new UpdateError('rehearsal-unsupported', message);
-  }
-  if (own.restartPolicy === 'no') return;
-  const message =
-    "the updater's container has a restart policy, so a killed rehearsal would start again and again";
-  const advice = 'Start the updater without --restart, then run {command} again.';
-  throw new UpdateError('rehearsal-unsupported', message, { advice });
+  if (!engine.isPodman && Number.parseInt(version, 10) >= isolatingEngineVersion) return;
+  const message = `a rehearsal needs Docker Engine ${isolatingEngineVersion} or later, which can isolate networks from this machine`;
+  throw new UpdateError('rehearsal-unsupported', message);
 }
 
 /** An error that a rehearsal causes itself shows nothing about the new version. */
@@ -120,7 +149,7 @@ interface RehearsalResult {
   readyMs: number;
 }
 
-async function rehearse(
+async function runRehearsal(
   context: RunContext,
   instance: FoundInstance,
   plan: PreparedPlan,

@@ -146,6 +146,17 @@ the value is read from the terminal`,
     help: `Maximum downtime while the data is saved; if the second copy takes twice as
 long, it is cancelled and the old version is started again [] (default: none)`,
   },
+  rehearse: {
+    inFile: true,
+    help: 'First try the update on a copy of the data, and update only if this succeeds []',
+  },
+  'pause-limit': {
+    value: 'SECONDS',
+    inFile: true,
+    form: [/^(?:[1-9]|[12]\d|30)$/, 'a whole number of seconds from 1 to 30'],
+    help: `Maximum time for which a rehearsal suspends containers that write to the data []
+(default: ${defaultPauseLimitSeconds})`,
+  },
   'remove-old-images': {
     inFile: true,
     help: 'After the update, remove all unused local images of the services, whatever their tag []',
@@ -192,15 +203,6 @@ it lists as recalled are not installed. With --trust, it must be signed []`,
 (none: notify nothing, even if ${settingsFileName} contains addresses)`,
   },
   log: { ...log, help: 'Log format [] (default: line)' },
-} satisfies Record<string, UpdaterOption>;
-
-export const rehearsalOptionTable = {
-  'pause-limit': {
-    value: 'SECONDS',
-    form: [/^(?:[1-9]|[12]\d|30)$/, 'a whole number of seconds from 1 to 30'],
-    help: `Maximum time for which containers that write to the data are suspended
-(default: ${defaultPauseLimitSeconds})`,
-  },
 } satisfies Record<string, UpdaterOption>;
 
 export const rollbackOptionTable = {
@@ -270,7 +272,7 @@ export const optionsByCommand: Readonly<Record<UpdaterCommand, UpdaterOptionTabl
   plan: updateOptionTable,
   // `fetch` has no data options: it takes no lock, so inspecting data could disturb a database during an update.
   fetch: selectUpdateOptions(...pulling),
-  rehearse: { ...selectUpdateOptions(...pulling, 'restore-dir'), ...rehearsalOptionTable },
+  rehearse: selectUpdateOptions(...pulling, 'restore-dir', 'pause-limit'),
   rollback: {
     ...selectUpdateOptions('project', 'dir', 'container', ...ofServices, 'restore-dir', 'notify', 'log'),
     ...rollbackOptionTable,

@@ -34,6 +34,8 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     acceptRecalled: isOn('accept-recalled'),
     removeOldImages: isOn('remove-old-images'),
     noRollback: isOn('no-rollback'),
+    /** Whether the update is first tried on a copy of the data. */
+    rehearse: isOn('rehearse'),
     notify: command === 'update' || isOn('yes') ? all('notify') : [],
     limits: {
       waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? defaultUpdateTimeoutSeconds.wait),

@@ -6,7 +6,6 @@ import {
   bumpOptionTable,
   environmentVariableOf,
   optionsByCommand,
-  rehearsalOptionTable,
   rollbackOptionTable,
   type UpdaterCommand,
   type UpdaterOptionTable,
@@ -64,8 +63,7 @@ If the update fails before the new version starts, the instance is restored.
 
 ${heading}
 ${linesOf(updateOptionTable)}
-${formatSharedOptions('rehearse', ', and:')}
-${linesOf(rehearsalOptionTable)}
+${formatSharedOptions('rehearse', '.')}
 ${formatSharedOptions('rollback', ', and:')}
 ${linesOf(rollbackOptionTable)}
 ${formatSharedOptions('restore-point', '.')}

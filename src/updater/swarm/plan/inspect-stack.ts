@@ -90,6 +90,10 @@ export function requireSupportedStackOptions({ options, log }: RunContext): void
     const advice = 'Back up the database yourself, then run the update without --restore-point.';
     throw new UpdateError('data-unsupported', message, { advice });
   }
+  if (options.rehearse)
+    throw new UpdateError('rehearsal-unsupported', 'rehearsals are not supported for stacks', {
+      advice: 'Run the update without --rehearse.',
+    });
   const ignored = {
     'accept-drift': options.acceptDrift,
     'accept-own-build': options.acceptOwnBuild,

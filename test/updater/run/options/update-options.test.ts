@@ -45,6 +45,7 @@ describe('the options of a command line', () => {
       acceptRecalled: false,
       removeOldImages: false,
       noRollback: false,
+      rehearse: false,
       notify: [],
       limits: { waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000, pauseMs: 30_000 },
       data: { restorePoint: false, restoreDir: null, maxDowntimeSeconds: null, choices: [] },
