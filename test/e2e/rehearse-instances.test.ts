@@ -10,7 +10,7 @@ import { awaitRehearsed, expectNothingLeft, runIn } from './support/rehearsal.ts
 
 const toNext = ['rehearse', '--target', 'v1.1.0'] as const;
 const waiting = { env: { READY_WHEN: 'go' } };
-const rehearsed = /^rehearsed v1\.0\.0 → v1\.1\.0: became ready on a copy of the data /;
+const rehearsed = /^rehearsed v1\.0\.0 → v1\.1\.0: v1\.1\.0 became ready on a copy of the data /;
 
 test('a database under load has the same rows in the rehearsal, and loses none', async () => {
   const { instance, sql } = await startWith(postgres, []);

@@ -19,7 +19,7 @@ import {
 
 const toNext = ['rehearse', '--target', 'v1.1.0'] as const;
 const rehearsed =
-  /^rehearsed v1\.0\.0 → v1\.1\.0: became ready on a copy of the data \(.+\) after \d+ s; nothing was changed$/;
+  /^rehearsed v1\.0\.0 → v1\.1\.0: v1\.1\.0 became ready on a copy of the data \(.+\) after \d+ s; nothing was changed$/;
 /** A release whose app is healthy once `/data/go-app` exists. */
 const waiting = { env: { READY_WHEN: 'go' } };
 
@@ -130,7 +130,7 @@ describe('other moments of a rehearsal', () => {
     const update = await instance.update(['--target', 'v1.1.0', '--restore-point']);
     expectWords(update, {
       exitCode: 0,
-      says: [/ending the rehearsal in container .+, because an update takes precedence/],
+      says: [/stopping the rehearsal in container .+, because updates and rollbacks take precedence/],
       ends: [/^updated v1\.0\.0 → v1\.1\.0/],
     });
     expect((await rehearsal.done).exitCode, rehearsal.log).toBe(143);
@@ -161,7 +161,7 @@ describe('other moments of a rehearsal', () => {
       (await findContainers(`${instance.project}-rehearsal-`)).filter(({ State }) => State.Running).length;
     await expect.poll(running, { timeout: 30_000 }).toBe(0);
     const update = await instance.update(['--target', 'v1.0.0']);
-    expectWords(update, { exitCode: 0, says: ['removing what an earlier rehearsal left'], ends: [] });
+    expectWords(update, { exitCode: 0, says: ['removing the remains of an earlier rehearsal'], ends: [] });
     await expectNothingLeft(instance, update.log);
   });
 
@@ -205,7 +205,7 @@ describe('update --rehearse', () => {
     });
     expectWords(run, {
       exitCode: 0,
-      says: [/rehearsed v1\.0\.0 → v1\.1\.0: became ready .+; continuing with the update/],
+      says: [/rehearsed v1\.0\.0 → v1\.1\.0: v1\.1\.0 became ready .+; continuing with the update/],
       ends: [/^updated v1\.0\.0 → v1\.1\.0/],
     });
     await expectNothingLeft(instance, run.log);

@@ -289,24 +289,24 @@ export const refusedCodeTable = {
     advice: 'Undo the change that the log lists, then run the rollback again.',
   },
   'rehearsal-unsupported': {
-    meaning:
-      'This instance cannot be rehearsed, because a service could reach something outside the rehearsal.',
-    why: 'A rehearsal must not be able to change the running instance, this machine or any other service.',
-    advice: 'Update without a rehearsal, and with --restore-point.',
+    meaning: 'This instance, or this kind of update, cannot be rehearsed. The log contains the reason.',
+    why: 'A rehearsal is refused if the updater cannot isolate it, or if there is no running version to compare with.',
+    advice: 'Run the update with --restore-point and without --rehearse.',
   },
   'rehearsal-running': {
     meaning: 'Another rehearsal of this instance is running.',
     advice:
-      'Wait until the other rehearsal finishes, or end it with docker stop. Then run the rehearsal again.',
+      'Wait until the other rehearsal finishes, or stop the container in the log message with docker stop. Then run the rehearsal again.',
   },
   'pause-too-long': {
     meaning: 'The containers that write to the data would have to be suspended for too long.',
     why: 'A suspended container does not respond, and connections to it can time out.',
-    advice: `Exclude data that the new version does not need, by setting the value of its mount to "none" in ${settingsFileName} (restore points then do not contain the data either), or allow more time with --pause-limit. Then run the rehearsal again.`,
+    advice: `Exclude data that the new version does not need: set the value of its mount to "none" in ${settingsFileName}. Restore points then exclude the data, too. If no health check is the limit, a longer --pause-limit (at most 30) also helps. Then run the rehearsal again.`,
   },
   'rehearsal-inconclusive': {
     meaning: 'The rehearsal ended without a result. It shows nothing about the new version.',
-    advice: 'Fix the cause reported in the log, then run the rehearsal again, or update without a rehearsal.',
+    advice:
+      'Fix the cause reported in the log, then run the rehearsal again. If the running version cannot start in isolation, update with --restore-point and without --rehearse.',
   },
   'path-taken': {
     meaning:

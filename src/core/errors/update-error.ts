@@ -83,7 +83,7 @@ const failures = {
   'rehearsal-failed': {
     meaning: 'The new version did not become ready on a copy of the data. Nothing was changed.',
     advice:
-      'The log contains the output of the new version. Report it to the publisher, and wait for the next release.',
+      'The log contains the output of the new version. If it shows a failed connection to a service outside the compose project, the isolation is the cause: update with --restore-point instead. Otherwise, report the output to the publisher, and wait for the next release.',
   },
   'rolled-back': {
     meaning:

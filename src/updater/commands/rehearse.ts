@@ -1,6 +1,5 @@
 import { mkdir, readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CancelledError, InterruptedError } from '../../core/cancellation/cancelled.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { isExistingPath } from '../../core/files/file-system.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -18,11 +17,21 @@ import {
   CopyFinder,
   findAddedMounts,
   type RehearsalSelection,
+  type RehearsalSelections,
   selectRehearsal,
 } from '../compose/rehearsal/plan-rehearsal.ts';
-import { recordRehearsal, removeRehearsal } from '../compose/rehearsal/rehearsal-record.ts';
+import {
+  type RehearsalRecord,
+  recordRehearsal,
+  removeRehearsal,
+} from '../compose/rehearsal/rehearsal-record.ts';
 import { type RehearsedVersion, runVersion } from '../compose/rehearsal/run-version.ts';
 import { dataSelectionFactsOf, surveyData } from '../compose/restore-point/plan-restore-point.ts';
+import {
+  lowestDiskShare,
+  lowestMemoryShare,
+  parseMemoryInfo,
+} from '../data/helper-program/control-request.ts';
 import { resolveRestorePointsDirectory } from '../data/restore-point.ts';
 import type { UncheckedMount } from '../data/selection/choose-mounts.ts';
 import { requireDataCoverage } from '../data/selection/evaluate-data.ts';
@@ -36,10 +45,9 @@ import { planUpdateWithoutLock } from './show-plan.ts';
 
 /** First version of the engine with networks in which the host has no address. */
 const isolatingEngineVersion = 28;
+/** The new version may need more memory than the running one. */
 const memoryFactor = 1.25;
-/** Shares that stay free: below them, the containers are killed (`helper-program/control-processes.ts`). */
-const lowestMemoryShare = 0.1;
-const lowestDiskShare = 0.05;
+/** Memory in bytes for the helper containers. */
 const memoryReserve = 256 * 1024 ** 2;
 /** Share of the available memory that one container of the rehearsal may use. */
 const memoryShare = 0.75;
@@ -80,9 +88,11 @@ export async function rehearseBeforeUpdate(
     throw new UpdateError('rehearsal-unsupported', 'an update from an archive cannot be rehearsed', {
       advice: 'Run the update without --rehearse.',
     });
-  // Otherwise, the engine would repeat a rehearsal again and again, and each one suspends containers.
+  // After each crash, the engine would start another rehearsal, which suspends containers.
   if (own.restartCount > 0)
-    throw new UpdateError('rehearsal-inconclusive', 'the updater was killed during the rehearsal');
+    throw new UpdateError('rehearsal-inconclusive', 'the updater was restarted before the update began', {
+      advice: "Remove the updater's container, then run {command} again.",
+    });
   context.log.info(`${(await rehearse(context, instance, soFar)).sentence}; continuing with the update`);
 }
 
@@ -110,14 +120,14 @@ async function rehearse(
     const rehearsal = { project: project.name, state, paths: instance.paths, record };
     await removeRehearsal(engine.uncancellable(), rehearsal).catch((cause: Error) =>
       log.warn(
-        `the rehearsal could not be removed completely, so the next update or rehearsal tries again: ${cause.message}`,
+        `the rehearsal could not be removed completely, so the next update, rollback or rehearsal tries again: ${cause.message}`,
       ),
     );
   }
   const { from, to, bytes, without, readyMs } = result;
   const copied = [formatSize(bytes), ...without.map((each) => `without ${each}`)].join(', ');
   return {
-    sentence: `rehearsed ${from} → ${to}: became ready on a copy of the data (${copied}) after ${formatSeconds(readyMs)}`,
+    sentence: `rehearsed ${from} → ${to}: ${to} became ready on a copy of the data (${copied}) after ${formatSeconds(readyMs)}`,
     facts: { from, to, bytes, without, readySeconds: Math.round(readyMs / 1000) },
   };
 }
@@ -129,7 +139,7 @@ async function requireSupportedEngine(engine: Engine): Promise<void> {
   throw new UpdateError('rehearsal-unsupported', message);
 }
 
-/** An error that a rehearsal causes itself shows nothing about the new version. */
+/** Converts an error of the rehearsal itself, because it shows nothing about the new version. */
 function toRehearsalError(error: unknown): unknown {
   if (!(error instanceof UpdateError) || error.outcome === 'refused' || error.code === 'rehearsal-failed')
     return error;
@@ -153,7 +163,7 @@ async function runRehearsal(
   context: RunContext,
   instance: FoundInstance,
   plan: PreparedPlan,
-  record: Awaited<ReturnType<typeof recordRehearsal>>,
+  record: RehearsalRecord,
 ): Promise<RehearsalResult> {
   const { engine, log, options } = context;
   const { installation } = plan;
@@ -168,68 +178,82 @@ async function runRehearsal(
     rehearsed: { services, added },
   });
   const { point, warnings, writers } = survey.estimate;
-  const pauseMs = choosePauseLimit(survey, options.limits.pauseMs);
-  const memory = await requireResources(context, plan, services);
-  // The project name is new, so no container, network or volume with this name can exist.
-  const name = `${project.name}-rehearsal-${record.token.slice(0, 8)}`;
-  const [from, to] = [previousVersionNameOf(plan), newVersionNameOf(plan)];
-  const versions = [
-    { selection: running, name: from, images: await findImages(context, plan, running, false) },
-    { selection: next, name: to, images: await findImages(context, plan, next, true) },
-  ] as const;
   const uncopied = added.find((mount) => !point.mounts.some(({ path }) => path === mount.path));
   if (uncopied)
     throw new UpdateError('rehearsal-unsupported', `the source of ${uncopied.where} is a socket or a device`);
+  const pauseLimitMs = choosePauseLimit(survey, options.limits.pauseMs);
+  const memory = await computeMemoryLimit(context, plan, services);
+  // The project name is new, so no container, network or volume with this name can exist.
+  const name = `${project.name}-rehearsal-${record.token.slice(0, 8)}`;
+  const runningImages = await findImages(context, plan, running, new Map());
+  const newImages = await findImages(context, plan, next, plan.references);
   for (const warning of warnings) log.warn(warning);
   log.info(
     `services to start: ${joinWithAnd(services)}; containers that write to the data: ${joinWithAnd(writers.map((each) => each.name)) || 'none'}`,
   );
   const dataContext = { engine, log, project: project.name, helperImageId: instance.own.imageId };
-  const copies = await copyRunningData({ dataContext, survey, directory: record.copies, pauseMs });
-  const empty = await createEmptyDirectories(record.copies, missing);
-  const finder = new CopyFinder(running, services, survey, [...copies, ...empty]);
-  const work = {
-    ...{ ...context, dataContext, record, name, envFiles: await listEnvFiles(project) },
-    copies: [...copies, ...empty].map(({ copy }) => copy),
+  const directory = record.copies;
+  const copies = [
+    ...(await copyRunningData({ dataContext, survey, directory, pauseLimitMs })),
+    ...(await createEmptyDirectories(directory, missing)),
+  ];
+  const finder = new CopyFinder(running, services, survey, copies);
+  const { containers } = installation;
+  const common = { name, token: record.token, finder, app: app.name, memory, containers };
+  const [from, to] = [previousVersionNameOf(plan), newVersionNameOf(plan)];
+  const runningVersion: RehearsedVersion = {
+    ...buildVersion({ ...common, selection: running, images: runningImages }),
+    name: from,
+    isFollowed: true,
+    ready: null,
   };
-  const ready = findReleaseCommand(plan, plan.images.get(plan.app.to), 'ready');
-  const built = versions.map(({ selection, images, name: version }): RehearsedVersion => {
-    const { containers } = installation;
-    const input = { name, token: record.token, selection, images, finder, app: app.name, memory, containers };
-    const isFollowed = selection === running;
-    return { ...buildVersion(input), name: version, isFollowed, ready: isFollowed ? null : ready };
-  });
+  const newVersion: RehearsedVersion = {
+    ...buildVersion({ ...common, selection: next, images: newImages }),
+    name: to,
+    isFollowed: false,
+    ready: findReleaseCommand(plan, plan.images.get(plan.app.to), 'ready'),
+  };
   if (finder.empty.size > 0) log.info(`empty in the rehearsal: ${[...finder.empty].join(', ')}`);
   log.enterPhase('verify');
-  const [old, update] = built as [RehearsedVersion, RehearsedVersion];
-  await runVersion(work, old).catch((error) => {
-    throw withVersion(error, from, 'rehearsal-inconclusive', ', although it is running');
+  const versionContext = {
+    ...context,
+    dataContext,
+    record,
+    name,
+    envFiles: await listEnvFiles(project),
+    copies: copies.map(({ copy }) => copy),
+  };
+  await runVersion(versionContext, runningVersion).catch((error) => {
+    throw toVersionError(error, from, 'rehearsal-inconclusive', ', although it is running');
   });
-  const readyMs = await runVersion(work, update).catch((error) => {
-    throw withVersion(error, to, 'rehearsal-failed', '');
+  const readyMs = await runVersion(versionContext, newVersion).catch((error) => {
+    throw toVersionError(error, to, 'rehearsal-failed', '');
   });
   const without = point.excluded.filter((each) => services.includes(each.split(':', 1)[0] ?? ''));
   return { from, to, bytes: point.bytes, without, readyMs };
 }
 
-function withVersion(
+/** @param remark - end of the clause about the version */
+function toVersionError(
   error: unknown,
   version: string,
   code: 'rehearsal-inconclusive' | 'rehearsal-failed',
-  although: string,
+  remark: string,
 ): unknown {
-  if (error instanceof CancelledError || error instanceof InterruptedError) return error;
   if (!(error instanceof UpdateError) || error.code !== 'broken') return error;
-  const message = `${version} did not become ready on a copy of the data${although}: ${error.message}`;
+  const message = `${version} did not become ready on a copy of the data${remark}: ${error.message}`;
   return new UpdateError(code, message, { detail: error.detail, cause: error });
 }
 
-/** Finds the sources of mounts that are new in the new version. Compose would create a missing directory. */
+/**
+ * Finds bind mounts that are new in the new version, and whether their source exists. For a missing source, an empty
+ * directory is used, as compose would create one.
+ */
 async function findNewSources(
   { paths }: FoundInstance,
-  selection: { running: RehearsalSelection; next: RehearsalSelection },
+  selections: RehearsalSelections,
 ): Promise<{ added: UncheckedMount[]; missing: UncheckedMount[] }> {
-  const found = findAddedMounts(selection);
+  const found = findAddedMounts(selections);
   const [added, missing]: [UncheckedMount[], UncheckedMount[]] = [[], []];
   for (const mount of found) {
     const here = paths.fromHost(mount.path);
@@ -244,9 +268,7 @@ async function createEmptyDirectories(
   mounts: readonly UncheckedMount[],
 ): Promise<{ path: string; copy: string }[]> {
   const made: { path: string; copy: string }[] = [];
-  for (const { path } of mounts.filter(
-    (each, at) => mounts.findIndex((one) => one.path === each.path) === at,
-  )) {
+  for (const path of new Set(mounts.map((mount) => mount.path))) {
     const copy = join(directory, `empty-${made.length}`);
     await mkdir(copy, { mode: 0o755 });
     made.push({ path, copy });
@@ -254,20 +276,23 @@ async function createEmptyDirectories(
   return made;
 }
 
-/** Returns the image of each service. */
+/**
+ * Returns the image of each service.
+ * @param references - new image references, keyed by service; other services keep the image of their container
+ */
 async function findImages(
   { engine }: RunContext,
-  { installation, references, images: pulled }: PreparedPlan,
+  { installation, images: pulled }: PreparedPlan,
   { services }: RehearsalSelection,
-  isNext: boolean,
+  references: ReadonlyMap<string, string>,
 ): Promise<Map<string, Image>> {
   const found = new Map<string, Image>();
   for (const service of services) {
-    const reference = isNext ? references.get(service) : undefined;
-    const own = installation.containers.find((each) => serviceOf(each) === service);
+    const reference = references.get(service);
+    const container = installation.containers.find((each) => serviceOf(each) === service);
     const image =
       reference === undefined
-        ? own && (await engine.inspectImage(own.imageId))
+        ? container && (await engine.inspectImage(container.imageId))
         : (pulled.get(reference) ?? (await engine.inspectImage(reference)));
     if (!image)
       throw new UpdateError('rehearsal-inconclusive', `the image of ${service} is not on this machine`);
@@ -281,7 +306,7 @@ async function findImages(
  * killed.
  * @throws UpdateError rehearsal-inconclusive
  */
-async function requireResources(
+async function computeMemoryLimit(
   { engine }: RunContext,
   { installation }: PreparedPlan,
   services: readonly string[],
@@ -289,17 +314,15 @@ async function requireResources(
   const own = installation.containers.filter((each) => isUp(each) && services.includes(serviceOf(each)));
   const used = await Promise.all(own.map(({ id }) => readMemoryUse(engine, id)));
   const needed = used.reduce((sum, each) => sum + each, 0) * memoryFactor + memoryReserve;
-  const text = await readFile('/proc/meminfo', 'utf8');
-  const bytesOf = (name: string) =>
-    Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0) * 1024;
-  const available = bytesOf('MemAvailable') - bytesOf('MemTotal') * lowestMemoryShare;
+  const { available, total } = parseMemoryInfo(await readFile('/proc/meminfo', 'utf8'));
+  const usable = available - total * lowestMemoryShare;
   // The root directory of this container is on the disk of the engine.
   const { blocks, bavail } = await statfs('/');
   const isDiskFull = bavail < blocks * lowestDiskShare;
-  if (available >= needed && !isDiskFull) return Math.floor(available * memoryShare);
+  if (usable >= needed && !isDiskFull) return Math.floor(usable * memoryShare);
   const message = isDiskFull
     ? 'the disk of the engine is almost full'
-    : `the rehearsal needs ${formatSize(needed)} of memory, but only ${formatSize(Math.max(available, 0))} may be used`;
+    : `the rehearsal needs ${formatSize(needed)} of memory, but only ${formatSize(Math.max(usable, 0))} is available above the 10 % that must stay free`;
   const advice = 'Free up disk space or memory, or run the rehearsal at another time.';
   throw new UpdateError('rehearsal-inconclusive', message, { advice });
 }

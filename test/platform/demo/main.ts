@@ -135,7 +135,13 @@ async function story(): Promise<boolean> {
   const sentence = `${unsigned} was published on the forge without a signature, so it is not offered: ${told}`;
   say(isRefused ? `  ${sentence}` : bold(`NOT TRUE: ${sentence}`), '');
   isSuccessful = isRefused && isSuccessful;
-  say(`${bad} does not start. The update is rolled back automatically:`, '');
+  say(`${bad} does not start. A rehearsal on a copy of the data finds this, while svc keeps running:`, '');
+  const during = watchOutage(`${platform.url}/healthz`);
+  const rehearsed = await runUpdater(platform, ['rehearse', '--target', bad]).finally(() => during.stop());
+  const { awayMs } = await during.stop();
+  say('', `  During the rehearsal, svc did not respond for ${(awayMs / 1000).toFixed(1)} s.`, '');
+  isSuccessful = judge(await lookAt(platform), to, before) && rehearsed === 4 && isSuccessful;
+  say('Without a rehearsal, the update is rolled back automatically:', '');
   const badCode = await runClient(platform, ['update']);
   isSuccessful = judge(await lookAt(platform), to, before) && badCode !== 0 && isSuccessful;
 

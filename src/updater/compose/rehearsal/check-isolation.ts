@@ -2,7 +2,12 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ListedNetwork } from '../../../engine/containers/rehearsal-requests.ts';
 import { isUnsetValue, type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
 import { rehearsalLabel } from '../../../engine/objects/labels.ts';
-import { allowedCapabilities, allowedLimits, droppedCapabilities } from './rehearsal-project.ts';
+import {
+  allowedCapabilities,
+  allowedUlimits,
+  droppedCapabilities,
+  normalizeCapability,
+} from './rehearsal-project.ts';
 
 interface IsolationInput {
   token: string;
@@ -27,7 +32,7 @@ const unsetKeys =
 export function requireIsolation(containers: readonly Json[], input: IsolationInput): void {
   const found = [
     ...containers.flatMap((raw) =>
-      listContainerLeaks(raw, input).map((leak) => `${String(raw.Name).slice(1)}: ${leak}`),
+      listContainerLeaks(raw, input).map((leak) => `${String(raw.Name).slice(1)} is not isolated: ${leak}`),
     ),
     ...input.networks.flatMap((network) =>
       isIsolatedNetwork(network, input.token) ? [] : [`the network ${network.name} is not isolated`],
@@ -37,11 +42,11 @@ export function requireIsolation(containers: readonly Json[], input: IsolationIn
   throw new UpdateError('rehearsal-unsupported', found.at(-1) ?? '', { detail: found.slice(0, -1) });
 }
 
-export const isIsolatedNetwork = (
-  { token: own, isInternal, hasIpv6, options }: ListedNetwork,
+const isIsolatedNetwork = (
+  { token: networkToken, isInternal, hasIpv6, options }: ListedNetwork,
   token: string,
-) =>
-  own === token &&
+): boolean =>
+  networkToken === token &&
   isInternal &&
   !hasIpv6 &&
   options['com.docker.network.bridge.gateway_mode_ipv4'] === 'isolated';
@@ -51,20 +56,23 @@ function listContainerLeaks(raw: Json, { token, copies, networks }: IsolationInp
   const names = networks.map(({ name }) => name);
   const joined = Object.keys(toObject(toObject(raw.NetworkSettings).Networks));
   const mode = String(host.NetworkMode);
-  const dropped = toStrings(host.CapDrop).map((name) => name.replace(/^CAP_/, ''));
-  const added = toStrings(host.CapAdd).map((name) => name.replace(/^CAP_/, ''));
+  const dropped = toStrings(host.CapDrop).map(normalizeCapability);
+  const added = toStrings(host.CapAdd).map(normalizeCapability);
   const mounts = toList<Json>(raw.Mounts).filter((mount) => !isAllowedMount(mount, copies));
-  const isPlainMode = mode === 'none' || names.includes(mode);
+  const isOwnNetworkMode = mode === 'none' || names.includes(mode);
   const checks: [isSafe: boolean, leak: string][] = [
     ...unsetKeys.map((key): [boolean, string] => [isUnsetValue(host[key]), `HostConfig.${key}`]),
     [!/^(?:host$|container:)/.test(String(host.IpcMode)), 'IpcMode'],
-    [isPlainMode && joined.every((name) => names.includes(name) || name === 'none'), 'a network'],
+    [
+      isOwnNetworkMode && joined.every((name) => names.includes(name) || name === 'none'),
+      'a network outside the rehearsal',
+    ],
     [added.every((name) => allowedCapabilities.has(name)), 'CapAdd'],
     [dropped.includes('ALL') || droppedCapabilities.every((name) => dropped.includes(name)), 'CapDrop'],
     [toStrings(host.SecurityOpt).every((option) => option.startsWith('no-new-privileges')), 'SecurityOpt'],
-    [toList<Json>(host.Ulimits).every(({ Name }) => allowedLimits.has(String(Name))), 'Ulimits'],
+    [toList<Json>(host.Ulimits).every(({ Name }) => allowedUlimits.has(String(Name))), 'Ulimits'],
     [toObject(host.RestartPolicy).Name === 'no', 'RestartPolicy'],
-    [toObject(config.Labels)[rehearsalLabel] === token, 'the label'],
+    [toObject(config.Labels)[rehearsalLabel] === token, 'its label is missing'],
     ...mounts.map(({ Destination }): [boolean, string] => [false, `the mount at ${Destination}`]),
   ];
   return checks.flatMap(([isSafe, leak]) => (isSafe ? [] : [leak]));

@@ -9,6 +9,7 @@ import { createHelperContainer, listHelperContainers } from '../../../engine/con
 import { type Json, toObject } from '../../../engine/objects/json.ts';
 import type { DataContext } from '../../data/data-context.ts';
 import {
+  type ControlCommand,
   type ControlRequest,
   type ProcessEvent,
   processEvents,
@@ -16,7 +17,7 @@ import {
 import { helperProgramCommand } from '../../data/helper-program/helper-request.ts';
 
 /** Label of helper containers that suspend or kill processes. The value is the project. */
-const controlLabel = 'svc-updater.control';
+const controlHelperLabel = 'svc-updater.control';
 const processEventSchema = z.strictObject({ event: z.enum(processEvents), text: z.string() });
 const eventTimeoutMs = 30_000;
 const longestLine = 1_000;
@@ -24,16 +25,16 @@ const longestLine = 1_000;
 const stopGraceSeconds = 90;
 const maxStarts = 5;
 const removalTimeoutMs = 30_000;
-/** Time in ms in which a started helper container has resumed all processes, and waits for SIGTERM. */
+/** Time in ms in which a restarted helper container resumes all processes. */
 const startMs = 2_000;
 const memory = 256 * 1024 ** 2;
 
 /** Helper container that controls the processes of other containers while this process is attached to it. */
 export interface ControlHelper {
-  send(line: 'hold' | 'release' | 'go' | 'done'): void;
+  send(line: ControlCommand): void;
   /** Returns the next event; null if the helper container has ended, or prints nothing before the timeout. */
   nextEvent(timeoutMs?: number): Promise<ProcessEvent | null>;
-  /** Closes standard input, waits until the helper container has ended, and removes it. */
+  /** Stops the helper container, and removes it. */
   close(): Promise<void>;
 }
 
@@ -44,13 +45,13 @@ export interface ControlHelper {
  */
 export async function startControlHelper(
   { engine, project, helperImageId }: DataContext,
-  verb: 'hold' | 'guard',
+  verb: 'suspend' | 'guard',
   request: ControlRequest,
   mounts: readonly Json[] = [],
 ): Promise<ControlHelper> {
   const uncancelled = engine.uncancellable();
   const id = await createHelperContainer(engine, helperImageId, project, {
-    label: controlLabel,
+    label: controlHelperLabel,
     config: {
       Entrypoint: helperProgramCommand,
       Cmd: [verb, JSON.stringify(request)],
@@ -87,11 +88,11 @@ export async function startControlHelper(
     wake();
   });
   const nextEvent = async (timeoutMs = eventTimeoutMs): Promise<ProcessEvent | null> => {
-    const late = AbortSignal.timeout(timeoutMs);
-    while (events.length === 0 && !hasEnded && !late.aborted) {
+    const endsAt = performance.now() + timeoutMs;
+    while (events.length === 0 && !hasEnded && performance.now() < endsAt) {
       const woken = new AbortController();
       wake = () => woken.abort();
-      await sleepFor(timeoutMs, AbortSignal.any([late, woken.signal]), false);
+      await sleepFor(endsAt - performance.now(), woken.signal, false);
     }
     return events.shift() ?? null;
   };
@@ -114,17 +115,17 @@ const createControlError = (why: string): UpdateError =>
   );
 
 /**
- * Ends the helper containers of a killed rehearsal. Before `hold` ends, it resumes all processes; before `guard` ends,
- * it kills them.
+ * Removes the helper containers of a killed rehearsal. `suspend` first resumes all processes. `guard` exits without
+ * killing, because the caller removes the containers.
  */
 export async function removeControlHelpers(engine: Engine, project: string): Promise<void> {
-  for (const id of await listHelperContainers(engine, controlLabel, project))
+  for (const id of await listHelperContainers(engine, controlHelperLabel, project))
     await removeControlHelper(engine, id);
 }
 
 /**
- * Removes a helper container after it has ended by itself. If it was killed, processes may be suspended, so it is
- * started again: it first resumes them.
+ * Stops and removes a helper container. If it did not exit with 0, suspended processes may remain, so it is started again:
+ * `suspend` resumes them at its start.
  */
 async function removeControlHelper(engine: Engine, id: string): Promise<void> {
   for (let attempt = 0; attempt < maxStarts; attempt++) {

@@ -10,11 +10,7 @@ import {
 import { bytesToReadOf } from '../../data/copies/estimate-restore-point.ts';
 import type { DataContext, RestorePointLocation } from '../../data/data-context.ts';
 import type { SavedMount } from '../../data/restore-point.ts';
-import {
-  evaluateRunningWriters,
-  isServiceContainer,
-  type MountSelectionContext,
-} from '../../data/selection/choose-mounts.ts';
+import { evaluateRunningWriters, isServiceContainer } from '../../data/selection/choose-mounts.ts';
 import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/format-values.ts';
 import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import { requireRootOwnedPath } from '../../run/state/state-directory.ts';
@@ -53,16 +49,16 @@ export function choosePauseLimit(
   const limits = [...writers, ...own].flatMap(({ name, health, healthCheck }) =>
     health === null ? [] : [{ name, ms: Math.max(healthCheck.shortestDecisionMs, shortestPauseMs) }],
   );
-  const pauseMs = Math.min(limitMs, ...limits.map(({ ms }) => ms));
+  const pauseLimitMs = Math.min(limitMs, ...limits.map(({ ms }) => ms));
   // The estimate also includes time for stopping services.
   const expected = Math.min(seconds[0], bytesToReadOf(point.mounts) / readBytesPerSecond);
-  if (writers.length === 0 || expected * 2_000 <= pauseMs) return pauseMs;
+  if (writers.length === 0 || expected * 2_000 <= pauseLimitMs) return pauseLimitMs;
   const names = joinWithAnd(writers.map(({ name }) => name));
-  const limiting = limits.find(({ ms }) => ms === pauseMs && ms < limitMs);
+  const limiting = limits.find(({ ms }) => ms === pauseLimitMs && ms < limitMs);
   const why = limiting
     ? `, because ${limiting.name} could become unhealthy after ${formatSeconds(limiting.ms, 1)}`
     : '';
-  const message = `${names} would be suspended for about ${formatSeconds(expected * 1_000, 1)}, but at most ${formatSeconds(pauseMs / 2, 1)} is accepted${why}`;
+  const message = `${names} would be suspended for about ${formatSeconds(expected * 1_000, 1)}, but the copy may take at most half of the limit of ${formatSeconds(pauseLimitMs, 1)}${why}`;
   const mounts = point.mounts.map(({ where, bytes }) => `${where}: ${formatSize(bytes)}`);
   throw new UpdateError('pause-too-long', message, { detail: mounts });
 }
@@ -72,7 +68,7 @@ interface CopyInput {
   survey: DataSurvey;
   /** Directory for the copies, which does not exist yet. */
   directory: string;
-  pauseMs: number;
+  pauseLimitMs: number;
 }
 
 /**
@@ -81,7 +77,7 @@ interface CopyInput {
  * @throws UpdateError save-failed, no-space, rehearsal-inconclusive
  */
 export async function copyRunningData(input: CopyInput): Promise<DataCopy[]> {
-  const { dataContext, survey, directory, pauseMs } = input;
+  const { dataContext, survey, directory, pauseLimitMs } = input;
   const { log } = dataContext;
   const { point } = survey.estimate;
   const location: RestorePointLocation = { directory, isOutsideStateDirectory: true };
@@ -92,13 +88,13 @@ export async function copyRunningData(input: CopyInput): Promise<DataCopy[]> {
   const first = copyMountsWhileRunning(dataContext, location, point.mounts);
   await awaitWithHeartbeat(log, 'copying the data', first);
   const writers = await findWriters(dataContext, survey);
-  const end = new AbortController();
+  const abortCopy = new AbortController();
   const copy = (stopped: Promise<unknown>, onWaiting = () => {}) => {
-    const call = { stopped, signal: end.signal, onWaiting };
+    const call = { stopped, signal: abortCopy.signal, onWaiting };
     return copyMountsWhileStopped(dataContext, location, point.mounts, call);
   };
   if (writers.length === 0) await copy(Promise.resolve());
-  else await copyWhileSuspended({ dataContext, survey, writers, pauseMs, end, copy });
+  else await copyWhileSuspended({ dataContext, survey, writers, pauseLimitMs, abortCopy, copy });
   const paths = copyPathsOf(location, point.mounts);
   return point.mounts.map((mount, at) => ({ ...mount, copy: paths[at] ?? '' }));
 }
@@ -114,17 +110,17 @@ export async function requireRootOwnedCopies(directory: string): Promise<void> {
 
 interface SuspendedCopyInput extends Omit<CopyInput, 'directory'> {
   writers: readonly Container[];
-  end: AbortController;
+  abortCopy: AbortController;
   /** @param onWaiting - called when everything is prepared for the copy */
   copy(stopped: Promise<unknown>, onWaiting: () => void): Promise<void>;
 }
 
 async function copyWhileSuspended(input: SuspendedCopyInput): Promise<void> {
-  const { dataContext, survey, writers, pauseMs, end, copy } = input;
+  const { dataContext, survey, writers, pauseLimitMs, abortCopy, copy } = input;
   const { log } = dataContext;
   const names = joinWithAnd(writers.map(({ name }) => name));
-  const request = { containers: writers.map(({ id }) => id), limitMs: pauseMs, disks: 0 };
-  const helper = await startControlHelper(dataContext, 'hold', request);
+  const request = { containers: writers.map(({ id }) => id), limitMs: pauseLimitMs };
+  const helper = await startControlHelper(dataContext, 'suspend', request);
   let [began, ended] = [0, 0];
   let hasResumed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -132,30 +128,30 @@ async function copyWhileSuspended(input: SuspendedCopyInput): Promise<void> {
     const waiting = Promise.withResolvers<void>();
     const suspend = async () => {
       await waiting.promise;
-      log.info(`suspending ${names} for the second copy, for at most ${formatSeconds(pauseMs, 1)}`);
+      log.info(`suspending ${names} for the second copy, for at most ${formatSeconds(pauseLimitMs, 1)}`);
       began = performance.now();
-      timer = setTimeout(() => end.abort(createLatePauseError(names, pauseMs)), pauseMs);
-      helper.send('hold');
+      timer = setTimeout(() => abortCopy.abort(createLatePauseError(names, pauseLimitMs)), pauseLimitMs);
+      helper.send('suspend');
       const { event = null } = (await helper.nextEvent()) ?? {};
-      if (event === 'late') throw createLatePauseError(names, pauseMs);
-      if (event !== 'held') throw createLostHelperError(names);
+      if (event === 'limit-passed') throw createLatePauseError(names, pauseLimitMs);
+      if (event !== 'suspended') throw createLostHelperError(names);
     };
     const suspended = suspend();
-    suspended.catch((error) => end.abort(error));
+    suspended.catch((error) => abortCopy.abort(error));
     await copy(suspended, waiting.resolve);
     await suspended;
-    helper.send('release');
+    helper.send('done');
     const last = await helper.nextEvent();
     ended = performance.now();
-    hasResumed = last?.event === 'released' || last?.event === 'late';
+    hasResumed = last?.event === 'resumed' || last?.event === 'limit-passed';
     // Otherwise, the containers ran again before the copy was complete.
-    if (last?.event === 'late') throw createLatePauseError(names, pauseMs);
-    if (last?.event !== 'released') throw createLostHelperError(names);
+    if (last?.event === 'limit-passed') throw createLatePauseError(names, pauseLimitMs);
+    if (last?.event !== 'resumed') throw createLostHelperError(names);
   } finally {
     clearTimeout(timer);
     await helper.close();
     // A killed helper container may not have resumed the processes. A new one does so before it is ready.
-    if (!hasResumed) await (await startControlHelper(dataContext, 'hold', request)).close();
+    if (!hasResumed) await (await startControlHelper(dataContext, 'suspend', request)).close();
   }
   log.info(
     `${names} ${writers.length > 1 ? 'are' : 'is'} running again after ${formatSeconds(ended - began, 1)}`,
@@ -168,11 +164,11 @@ async function copyWhileSuspended(input: SuspendedCopyInput): Promise<void> {
   throw new UpdateError('rehearsal-inconclusive', message);
 }
 
-const createLatePauseError = (names: string, pauseMs: number): UpdateError =>
+const createLatePauseError = (names: string, pauseLimitMs: number): UpdateError =>
   new UpdateError(
     'rehearsal-inconclusive',
-    `the second copy was not complete after ${formatSeconds(pauseMs, 1)}; ${names} ran again before`,
-    { advice: 'Allow more time with --pause-limit, or exclude data. Then run {command} again.' },
+    `the second copy was not complete after ${formatSeconds(pauseLimitMs, 1)}, so ${names} had to be resumed`,
+    { advice: 'Exclude data, or use a longer --pause-limit (at most 30). Then run {command} again.' },
   );
 
 const createLostHelperError = (names: string): UpdateError =>
@@ -181,7 +177,6 @@ const createLostHelperError = (names: string): UpdateError =>
 /** Inspects all running containers again. */
 async function findWriters({ engine, helperImageId }: DataContext, survey: DataSurvey): Promise<Container[]> {
   const running = await engine.inspectRunning();
-  const around: MountSelectionContext = survey.mountContext;
   const isHelper = ({ imageId }: Container) => imageId === helperImageId;
-  return evaluateRunningWriters(survey.estimate.point.mounts, running, around, isHelper).writers;
+  return evaluateRunningWriters(survey.estimate.point.mounts, running, survey.mountContext, isHelper).writers;
 }

@@ -32,14 +32,17 @@ export interface RehearsalSelection {
   migrations: readonly string[];
 }
 
+/** Services of both versions. */
+export interface RehearsalSelections {
+  running: RehearsalSelection;
+  next: RehearsalSelection;
+}
+
 /**
  * Selects the services of the running version and of the new version.
  * @throws UpdateError rehearsal-unsupported
  */
-export function selectRehearsal(
-  plan: PreparedPlan,
-  { covered }: DataCoverage,
-): { running: RehearsalSelection; next: RehearsalSelection } {
+export function selectRehearsal(plan: PreparedPlan, { covered }: DataCoverage): RehearsalSelections {
   const { installation } = plan;
   const { app, workers, containers } = installation;
   if (app.running === 0)
@@ -51,15 +54,15 @@ export function selectRehearsal(
   const up = new Set(containers.filter(isUp).map(serviceOf));
   const select = (model: ComposeModel, migrations: readonly string[], added: readonly string[]) => {
     const services = Object.keys(model.services);
-    const left = workers.map(({ name }) => name).filter((name) => !migrations.includes(name));
+    const excludedWorkers = workers.map(({ name }) => name).filter((name) => !migrations.includes(name));
     const values = new Map(services.map((name) => [name, variableValuesOf(model, containers, name)]));
     const names = new Map(services.map((name) => [name, namesOf(model, containers, name)]));
     const available = new Set([...up, ...added]);
-    const input = { app: app.name, workers: left, covered, migrations, available, values, names };
+    const input = { app: app.name, workers: excludedWorkers, covered, migrations, available, values, names };
     return { model, migrations, services: selectRehearsedServices(model, input) };
   };
-  const done = migrationServicesOf(installation).filter((name) => existing.has(name));
-  const running = select(installation.model, done, []);
+  const existingMigrations = migrationServicesOf(installation).filter((name) => existing.has(name));
+  const running = select(installation.model, existingMigrations, []);
   const next = select(plan.model, plan.migrations, plan.added);
   const unsupported = [running, next].flatMap(({ model, services }) => findUnsupportedKeys(model, services));
   if (unsupported.length === 0) return { running, next };
@@ -89,13 +92,7 @@ function namesOf(model: ComposeModel, containers: readonly Container[], service:
  * Returns the bind mounts that are new in the new version and whose source must be copied too.
  * @throws UpdateError rehearsal-unsupported for a system path, such as the engine's socket
  */
-export function findAddedMounts({
-  running,
-  next,
-}: {
-  running: RehearsalSelection;
-  next: RehearsalSelection;
-}): UncheckedMount[] {
+export function findAddedMounts({ running, next }: RehearsalSelections): UncheckedMount[] {
   const known = new Set(
     Object.keys(running.model.services).flatMap((service) =>
       rehearsedMountsOf(running.model, service).map((mount) => keyOf(service, mount)),
@@ -119,8 +116,8 @@ export function findAddedMounts({
 /** Finds the copy of each mount. */
 export class CopyFinder {
   readonly #bySource = new Map<string, string>();
-  /** Copies of volumes that the files do not mention, keyed by service and path. */
-  readonly unlisted = new Map<string, Map<string, string>>();
+  /** Copies of volumes that only the image declares, keyed by service and path inside the container. */
+  readonly imageVolumeCopies = new Map<string, Map<string, string>>();
   /** Mounts that are empty in the rehearsal, such as `app:/var/run/docker.sock`. */
   readonly empty = new Set<string>();
 
@@ -131,7 +128,7 @@ export class CopyFinder {
     { mountContext, containers }: Pick<DataSurvey, 'mountContext' | 'containers'>,
     copies: readonly Pick<DataCopy, 'path' | 'copy'>[],
   ) {
-    // The sources of bind mounts that are new in the new version.
+    // A bind mount that is new in the new version is found by its host path.
     for (const { path, copy } of copies) this.#bySource.set(bindKeyOf(path), copy);
     for (const container of containers) {
       const service = serviceOf(container);
@@ -146,8 +143,8 @@ export class CopyFinder {
           if (copy === undefined) this.#bySource.delete(keyOf(service, own));
           else this.#bySource.set(keyOf(service, own), copy);
         } else if (copy !== undefined) {
-          const known = this.unlisted.get(service) ?? new Map<string, string>();
-          this.unlisted.set(service, known.set(target, copy));
+          const known = this.imageVolumeCopies.get(service) ?? new Map<string, string>();
+          this.imageVolumeCopies.set(service, known.set(target, copy));
         }
       }
     }
@@ -156,14 +153,14 @@ export class CopyFinder {
   /** Finds a copy by the mount's source: the new version may mount the same data elsewhere. */
   find(service: string, mount: RehearsedMount): string | null {
     const copy = this.#bySource.get(keyOf(service, mount)) ?? null;
-    if (copy === null && mount.type !== 'tmpfs') this.empty.add(`${service}:${mount.target}`);
+    if (copy === null) this.empty.add(`${service}:${mount.target}`);
     return copy;
   }
 }
 
 const bindKeyOf = (path: string): string => JSON.stringify(['bind', path, '']);
 
-/** Volumes without a name belong to one service. */
+/** Key of a mount's source. An anonymous volume belongs to one service, so its key contains the service. */
 const keyOf = (service: string, { type, source, subpath, target }: RehearsedMount): string =>
   source === '' ? JSON.stringify([type, service, target]) : JSON.stringify([type, source, subpath]);
 
@@ -186,9 +183,9 @@ export function buildVersion({
   memory,
   containers,
   ...input
-}: VersionInput): Pick<RehearsedVersion, 'project' | 'services' | 'runOnce' | 'restarting'> {
+}: VersionInput): Pick<RehearsedVersion, 'project' | 'services' | 'runOnce' | 'restartedServices'> {
   const project = buildRehearsalProject({
-    ...{ ...input, model, services, migrations, unlisted: finder.unlisted },
+    ...{ ...input, model, services, migrations, imageVolumeCopies: finder.imageVolumeCopies },
     containerNames: new Map(services.map((service) => [service, containerNamesOf(containers, service)])),
     findCopy: (service, mount) => finder.find(service, mount),
     limits: { memory, cpus: availableParallelism() / 2 },
@@ -197,5 +194,5 @@ export function buildVersion({
   const isRestarted = (service: string) =>
     !['no', undefined].includes((model.services[service] as Json | undefined)?.restart as string | undefined);
   const runOnce = [...new Set([...awaited, ...migrations])];
-  return { project, services, runOnce, restarting: services.filter(isRestarted) };
+  return { project, services, runOnce, restartedServices: services.filter(isRestarted) };
 }

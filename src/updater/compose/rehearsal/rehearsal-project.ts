@@ -4,18 +4,18 @@ import type { Image } from '../../../engine/objects/container.ts';
 import { isUnsetValue, type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
 import { internalLabelPrefixes, rehearsalLabel } from '../../../engine/objects/labels.ts';
 
-// Builds the compose project of a rehearsal from compose's model of the instance. Only the listed keys are taken over.
-// No name, port, label, network, volume or host path of the instance is.
+// Builds the compose project of a rehearsal from compose's model of the instance. Only the listed keys are copied. Ports,
+// volumes, networks and host paths of the instance are not; container names become network aliases.
 
-/** Keys of a service that cannot reach anything outside its container. */
+/** Keys that are copied unchanged, because they give no access to anything outside the container. */
 const keptKeys = new Set(
   'cap_drop command domainname entrypoint env_file group_add healthcheck hostname init platform read_only shm_size stdin_open stop_grace_period stop_signal tmpfs tty user working_dir'.split(
     ' ',
   ),
 );
-/** Keys that are replaced, or without which a service starts as well. */
+/** Keys that are replaced or dropped: a service can start without them. */
 const omittedKeys = new Set(
-  'annotations attach blkio_config build cgroup_parent configs container_name cpu_count cpu_percent cpu_period cpu_quota cpu_rt_period cpu_rt_runtime cpu_shares cpus cpuset depends_on deploy develop dns dns_opt dns_search environment expose external_links extra_hosts image label_file labels links logging mac_address mem_limit mem_reservation mem_swappiness memswap_limit networks oom_kill_disable oom_score_adj pids_limit ports post_start pre_stop profiles pull_policy restart scale secrets storage_opt sysctls ulimits volumes'.split(
+  'annotations attach blkio_config build cgroup_parent configs container_name cpu_count cpu_percent cpu_period cpu_quota cpu_rt_period cpu_rt_runtime cpu_shares cpus cpuset depends_on develop dns dns_opt dns_search environment expose external_links extra_hosts image label_file labels links logging mac_address mem_limit mem_reservation mem_swappiness memswap_limit networks oom_kill_disable oom_score_adj pids_limit ports pre_stop profiles pull_policy restart scale secrets storage_opt sysctls ulimits volumes'.split(
     ' ',
   ),
 );
@@ -25,26 +25,28 @@ export const allowedCapabilities: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
-/** Limits that do not raise the priority of a process, and do not count processes of the whole machine. */
-export const allowedLimits: ReadonlySet<string> = new Set(['core', 'memlock', 'nofile', 'stack']);
+/** The engine may add a prefix to a capability. */
+export const normalizeCapability = (name: string): string => name.replace(/^CAP_/, '');
+/** Ulimits that neither raise the priority of a process nor count processes of other containers. */
+export const allowedUlimits: ReadonlySet<string> = new Set(['core', 'memlock', 'nofile', 'stack']);
 /** Labels that make other programs on this machine ignore a container. */
 const ignoringLabels = { 'traefik.enable': 'false', 'com.centurylinklabs.watchtower.enable': 'false' };
 /** Variables by which a proxy with the engine's socket finds containers, such as nginx-proxy. */
 const proxyVariable = /^(?:VIRTUAL_|LETSENCRYPT_|HTTPS_METHOD$|CERT_NAME$|NETWORK_ACCESS$)/;
 export const droppedCapabilities = ['MKNOD', 'NET_RAW'] as const;
 
-const isEach = (value: unknown, test: (text: string) => boolean): boolean => toStrings(value).every(test);
+const hasOnly = (value: unknown, test: (text: string) => boolean): boolean => toStrings(value).every(test);
 
 /** Values of other keys that are harmless. Any other value cannot be rehearsed. */
 const harmlessValues: Readonly<Record<string, (value: unknown) => boolean>> = {
-  cap_add: (value) => isEach(value, (name) => allowedCapabilities.has(name.replace(/^CAP_/, ''))),
+  cap_add: (value) => hasOnly(value, (name) => allowedCapabilities.has(normalizeCapability(name))),
   cgroup: (value) => value === 'private',
   deploy: (value) => toList(toObject(toObject(toObject(value).resources).reservations).devices).length === 0,
   ipc: (value) => value === 'private' || value === 'shareable',
   network_mode: (value) => value === 'none' || value === 'bridge' || value === 'default',
   post_start: (value) => (toList(value) as Json[]).every(({ privileged }) => privileged !== true),
   runtime: (value) => value === 'runc',
-  security_opt: (value) => isEach(value, (option) => /^no-new-privileges(?:[:=]true)?$/.test(option)),
+  security_opt: (value) => hasOnly(value, (option) => /^no-new-privileges(?:[:=]true)?$/.test(option)),
 };
 
 /** Returns the keys that rule out a rehearsal, such as `app.privileged`. */
@@ -129,8 +131,8 @@ interface RehearsalProjectInput {
   images: ReadonlyMap<string, Image>;
   /** Returns the host path of the copy; null for a mount that is empty in the rehearsal. */
   findCopy(service: string, mount: RehearsedMount): string | null;
-  /** Copies of volumes that the files do not mention, keyed by service and path. */
-  unlisted: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  /** Copies of volumes that only the image declares, keyed by service and path inside the container. */
+  imageVolumeCopies: ReadonlyMap<string, ReadonlyMap<string, string>>;
   /** Names of the running containers, keyed by service. */
   containerNames: ReadonlyMap<string, readonly string[]>;
   /** Limits of each container: memory in bytes, and processors. */
@@ -149,23 +151,22 @@ export function buildRehearsalProject(input: RehearsalProjectInput): Json {
       [...networks].map((network) => [
         network,
         {
-          ...{ name: rehearsalNetworkName(name, network), labels, driver: 'bridge' },
+          labels,
+          driver: 'bridge',
           ...{ internal: true, enable_ipv6: false },
           driver_opts: { 'com.docker.network.bridge.gateway_mode_ipv4': 'isolated' },
         },
       ]),
     ),
-    ...{ secrets: withoutFiles(model.secrets), configs: withoutFiles(model.configs) },
+    ...{ secrets: listInlineDefinitions(model.secrets), configs: listInlineDefinitions(model.configs) },
   };
 }
-
-export const rehearsalNetworkName = (project: string, network: string): string => `${project}_${network}`;
 
 const networksOf = (service: ComposeService | undefined): string[] =>
   service?.network_mode === 'none' ? [] : Object.keys(service?.networks ?? { default: null });
 
 type FileDefinitions = ComposeModel['secrets'];
-const withoutFiles = (definitions: FileDefinitions): Json =>
+const listInlineDefinitions = (definitions: FileDefinitions): Json =>
   Object.fromEntries(
     Object.entries(definitions ?? {}).flatMap(([key, each]) =>
       each?.content === undefined && each?.environment === undefined
@@ -186,9 +187,11 @@ function buildService(input: RehearsalProjectInput, service: string): Json {
   const kept = Object.entries(own).filter(([key]) => keptKeys.has(key));
   const needed = Object.entries(own.depends_on ?? {}).flatMap(([name, each]) => {
     // In an update, a service on which the app depends is already healthy.
-    const waits =
+    const shouldAwaitHealth =
       each.condition === 'service_started' && hasHealthCheck(model.services[name], images.get(name));
-    return services.includes(name) ? [[name, waits ? { ...each, condition: 'service_healthy' } : each]] : [];
+    return services.includes(name)
+      ? [[name, shouldAwaitHealth ? { ...each, condition: 'service_healthy' } : each]]
+      : [];
   });
   const completed = service === app ? migrations.filter((each) => services.includes(each)) : [];
   const memory = [own.mem_limit, toObject(toObject(toObject(own.deploy).resources).limits).memory]
@@ -206,7 +209,7 @@ function buildService(input: RehearsalProjectInput, service: string): Json {
       ),
     },
     ulimits: Object.fromEntries(
-      Object.entries(toObject(own.ulimits)).filter(([name]) => allowedLimits.has(name)),
+      Object.entries(toObject(own.ulimits)).filter(([name]) => allowedUlimits.has(name)),
     ),
     image: image?.id,
     pull_policy: 'never',
@@ -235,7 +238,7 @@ function buildService(input: RehearsalProjectInput, service: string): Json {
     cap_add: toStrings(own.cap_add),
     cap_drop: [...new Set([...toStrings(own.cap_drop), ...droppedCapabilities])],
     security_opt: toStrings(own.security_opt),
-    ...(own.post_start?.length && { post_start: own.post_start.map(hookOf) }),
+    ...(own.post_start?.length && { post_start: own.post_start.map(toHook) }),
     ...{ cpus: limits.cpus, cpu_shares: 2, pids_limit: 4_096, oom_score_adj: 1_000 },
     ...{ mem_limit: Math.min(limits.memory, ...memory), memswap_limit: Math.min(limits.memory, ...memory) },
   };
@@ -247,9 +250,9 @@ function hasHealthCheck(service: ComposeService | undefined, image: Image | unde
   return disable !== true && command.length > 0 && command[0] !== 'NONE';
 }
 
-function hookOf({ command, ...more }: NonNullable<ComposeService['post_start']>[number]): Json {
+function toHook({ command, ...more }: NonNullable<ComposeService['post_start']>[number]): Json {
   const { user, environment, working_dir } = more as Json;
-  return { command, ...(user ? { user } : {}), ...{ environment, working_dir } };
+  return { command, user: user || undefined, environment, working_dir };
 }
 
 const ownLabelsOf = (image: Image | undefined): string[] =>
@@ -258,19 +261,22 @@ const ownLabelsOf = (image: Image | undefined): string[] =>
   );
 
 /** An empty mount is a new volume without a name: the engine fills it from the image, and removes it with the container. */
-function buildMounts({ model, findCopy, unlisted }: RehearsalProjectInput, service: string): Json[] {
-  const mounts = rehearsedMountsOf(model, service).map((mount): Json => {
-    const copy = findCopy(service, mount);
-    const target = escapeText(mount.target);
-    if (mount.type === 'tmpfs') return { type: 'tmpfs', target };
-    return copy === null ? { type: 'volume', target } : bindOf(copy, target, mount.isReadOnly);
-  });
-  const targets = new Set(rehearsedMountsOf(model, service).map(({ target }) => target));
-  const more = [...(unlisted.get(service) ?? [])].filter(([target]) => !targets.has(target));
-  return [...mounts, ...more.map(([target, copy]) => bindOf(copy, escapeText(target), false))];
+function buildMounts({ model, findCopy, imageVolumeCopies }: RehearsalProjectInput, service: string): Json[] {
+  const mounts = rehearsedMountsOf(model, service);
+  const targets = new Set(mounts.map(({ target }) => target));
+  const more = [...(imageVolumeCopies.get(service) ?? [])].filter(([target]) => !targets.has(target));
+  return [
+    ...mounts.map((mount): Json => {
+      const target = escapeText(mount.target);
+      if (mount.type === 'tmpfs') return { type: 'tmpfs', target };
+      const copy = findCopy(service, mount);
+      return copy === null ? { type: 'volume', target } : toBindMount(copy, target, mount.isReadOnly);
+    }),
+    ...more.map(([target, copy]) => toBindMount(copy, escapeText(target), false)),
+  ];
 }
 
-const bindOf = (copy: string, target: string, isReadOnly: boolean): Json => ({
+const toBindMount = (copy: string, target: string, isReadOnly: boolean): Json => ({
   ...{ type: 'bind', source: escapeText(copy), target, read_only: isReadOnly },
   bind: { create_host_path: false },
 });

@@ -15,7 +15,7 @@ import { createJsonTextSchema } from '../../../core/text/json-text.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { removeHelperContainers } from '../../../engine/containers/helper-container.ts';
 import { listAllNetworks, removeNetwork } from '../../../engine/containers/rehearsal-requests.ts';
-import { type Container, isUp } from '../../../engine/objects/container.ts';
+import { type Container, isUp, type ListedContainer } from '../../../engine/objects/container.ts';
 import { rehearsalLabel } from '../../../engine/objects/labels.ts';
 import { removeRestorePointDirectory } from '../../data/restore-point.ts';
 import type { EngineContext } from '../../run/run-context.ts';
@@ -57,12 +57,13 @@ export async function recordRehearsal(
 ): Promise<RehearsalRecord> {
   const { own, location } = instance;
   const state = await openStateDirectory(location.mountedAt);
-  const left = await findRehearsal(context.engine, instance);
-  if (left?.holder) {
-    const message = `another rehearsal has been running in container ${left.holder.name} since ${left.holder.startedAt}`;
+  await removeStagedRecords(context.engine, state);
+  const previous = await findRehearsal(context.engine, instance);
+  if (previous?.holder) {
+    const message = `another rehearsal has been running in container ${previous.holder.name} since ${previous.holder.startedAt}`;
     throw new UpdateError('rehearsal-running', message);
   }
-  if (left !== null) await removeRehearsal(context.engine, left);
+  if (previous !== null) await removeRehearsal(context.engine, previous);
   const token = randomUUID();
   const record = { containerId: own.id, token, copies: join(parent, `${copiesPrefix}${token}`) };
   // A directory is moved with its contents, so no reader sees an incomplete record.
@@ -114,12 +115,14 @@ export async function removePreviousRehearsal(
 ): Promise<void> {
   const { name } = instance.location;
   try {
-    const left = await findRehearsal(engine, instance);
-    if (left === null) return;
-    const { holder, ...rehearsal } = left;
-    if (holder === null) log.info('removing what an earlier rehearsal left');
+    const previous = await findRehearsal(engine, instance);
+    if (previous === null) return;
+    const { holder, ...rehearsal } = previous;
+    if (holder === null) log.info('removing the remains of an earlier rehearsal');
     else {
-      log.warn(`ending the rehearsal in container ${holder.name}, because an update takes precedence`);
+      log.warn(
+        `stopping the rehearsal in container ${holder.name}, because updates and rollbacks take precedence`,
+      );
       await engine.stopContainers([holder.id]);
     }
     await removeRehearsal(engine, rehearsal);
@@ -136,7 +139,6 @@ async function findRehearsal(
   { own, paths, location: { mountedAt, name } }: FoundInstance,
 ): Promise<(RehearsalRemoval & { holder: Container | null }) | null> {
   const state = stateDirectoryOf(mountedAt);
-  await removeStagedRecords(engine, state);
   const record = await readRehearsalRecord(state);
   if (record === null) return null;
   const [found] = await engine.inspectContainers([record.containerId]);
@@ -153,32 +155,36 @@ interface RehearsalRemoval {
 }
 
 /**
- * Removes everything that a rehearsal created: by its label, never by a name. Keeps the record if the removal fails.
- * @throws UpdateError engine-unavailable, write-failed, unexpected-file
+ * Removes everything that a rehearsal created: containers and networks by their random label, the copies by the recorded
+ * path, and the control helpers of the project. Keeps the record if the removal fails.
+ * @throws UpdateError engine-unavailable, write-failed, unexpected-file, outside-mounts
  */
 export async function removeRehearsal(
   engine: Engine,
   { project, state, paths, record: { token, copies } }: RehearsalRemoval,
 ): Promise<void> {
-  const here = paths.fromHost(copies);
-  if (here === null)
+  const copiesPath = paths.fromHost(copies);
+  if (copiesPath === null)
     throw new UpdateError('outside-mounts', `the copies in ${copies} are not mounted into this container`);
   // First: `hold` resumes the containers of the instance.
   await removeControlHelpers(engine, project);
   await removeRehearsedObjects(engine, token);
-  await requireRootOwnedPath(here);
-  await removeRestorePointDirectory({ directory: here, isOutsideStateDirectory: true });
+  await requireRootOwnedPath(copiesPath);
+  await removeRestorePointDirectory({ directory: copiesPath, isOutsideStateDirectory: true });
   // Fails if the directory still contains restore points.
-  if (dirname(dirname(here)) === state) await rmdir(dirname(here)).catch(() => {});
+  if (dirname(dirname(copiesPath)) === state) await rmdir(dirname(copiesPath)).catch(() => {});
   // Another rehearsal may have removed the same objects, and may have recorded itself since.
   const current = await readRehearsalRecord(state);
   if (current?.token === token) await rm(join(state, directoryName), { recursive: true, force: true });
 }
 
+export const listRehearsedContainers = (engine: Engine, token: string): Promise<ListedContainer[]> =>
+  engine.listContainers({ label: [`${rehearsalLabel}=${token}`] });
+
 /** Removes the containers of a rehearsal with their anonymous volumes, waits until they are gone, and removes its networks. */
 export async function removeRehearsedObjects(engine: Engine, token: string): Promise<void> {
   const observe = async () => {
-    const found = await engine.listContainers({ label: [`${rehearsalLabel}=${token}`] });
+    const found = await listRehearsedContainers(engine, token);
     // Another client may be removing a container at the same time.
     await Promise.all(found.map(({ id }) => engine.removeContainer(id, { force: true }).catch(() => {})));
     return found;

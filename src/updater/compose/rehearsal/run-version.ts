@@ -9,7 +9,6 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import { type ListedNetwork, listAllNetworks } from '../../../engine/containers/rehearsal-requests.ts';
 import { type Container, hasSucceeded, serviceOf } from '../../../engine/objects/container.ts';
 import { type Json, toObject } from '../../../engine/objects/json.ts';
-import { rehearsalLabel } from '../../../engine/objects/labels.ts';
 import { runHelperContainer } from '../../data/copies/run-helper-container.ts';
 import type { DataContext } from '../../data/data-context.ts';
 import { watchedDiskPathOf } from '../../data/helper-program/control-request.ts';
@@ -22,7 +21,7 @@ import { runReadyCommand } from '../verify/run-ready.ts';
 import { requireIsolation } from './check-isolation.ts';
 import { type ControlHelper, startControlHelper } from './control-helper.ts';
 import { requireRootOwnedCopies } from './copy-data.ts';
-import { type RehearsalRecord, removeRehearsedObjects } from './rehearsal-record.ts';
+import { listRehearsedContainers, type RehearsalRecord, removeRehearsedObjects } from './rehearsal-record.ts';
 
 const createTimeoutMs = 300_000;
 /** Grace period of all containers: a release must not be able to prolong the rehearsal. */
@@ -39,7 +38,8 @@ const killedExitCode = 137;
 const missingProgram = /: exec: |exec format error|executable file not found/;
 /** TCP port on which nothing listens. If the address is reachable, the connection is refused. */
 const unusedPort = 9;
-const outsideName = 'example.com';
+/** Host name that every name server outside resolves. */
+const publicHostName = 'example.com';
 const maxTargets = 100;
 
 /** A version of the app, and the compose project in which it is started on the copies. */
@@ -51,7 +51,7 @@ export interface RehearsedVersion {
   /** Services that run once and must succeed. */
   runOnce: readonly string[];
   /** Services that the engine would start again if they exit. */
-  restarting: readonly string[];
+  restartedServices: readonly string[];
   /** Whether another version is started on the same copies afterwards. */
   isFollowed: boolean;
   /** Command that must succeed when the version is healthy; null if there is none. */
@@ -92,11 +92,11 @@ export async function runVersion(context: VersionRunContext, version: RehearsedV
       ...{ Type: 'bind', Source, Target: watchedDiskPathOf(at), ReadOnly: true },
       BindOptions: { NonRecursive: true },
     }));
-    const request = { containers: ids, limitMs: 0, disks: disks.length };
+    const request = { containers: ids, disks: disks.length };
     guard = await startControlHelper(dataContext, 'guard', request, mounts);
-    guard.send('go');
+    guard.send('watch');
     const end = new AbortController();
-    void guard.nextEvent(longestDelayMs).then((event) => end.abort(createGuardError(event?.text)));
+    void guard.nextEvent(longestDelayMs).then((event) => end.abort(createGuardError(event?.text ?? null)));
     log.info(`starting ${version.name} on the copy of the data`);
     const beganAt = performance.now();
     const guarded = { ...context, engine: engine.until(end.signal) };
@@ -118,7 +118,7 @@ export async function runVersion(context: VersionRunContext, version: RehearsedV
       await awaitWithHeartbeat(log, `stopping ${version.name}`, stopInOrder(context, version));
     return took;
   } finally {
-    // From here on, this process removes the containers.
+    // The guard must not kill containers now: this process removes them.
     guard?.send('done');
     await guard?.close();
     await removeRehearsedObjects(engine.uncancellable(), record.token);
@@ -126,39 +126,37 @@ export async function runVersion(context: VersionRunContext, version: RehearsedV
   }
 }
 
-/** The next version must find the data as after a regular stop: first the services that use others are stopped. */
+/** Stops the services that depend on others first, so the next version finds the data as after a regular stop. */
 async function stopInOrder(
   { engine, record }: VersionRunContext,
   { project }: RehearsedVersion,
 ): Promise<void> {
-  const found = await engine.listContainers({ label: [`${rehearsalLabel}=${record.token}`] });
-  const neededBy = (service: string): string[] => {
+  const dependenciesOf = (service: string): string[] => {
     const { depends_on } = toObject(toObject(project.services)[service]);
     return Object.keys(toObject(depends_on));
   };
-  const left = new Map(found.map((each) => [serviceOf(each), each.id]));
-  while (left.size > 0) {
-    const needed = new Set([...left.keys()].flatMap(neededBy));
-    const free = [...left].filter(([service]) => !needed.has(service));
-    // Compose rejects a cycle.
-    const next = free.length > 0 ? free : [...left];
-    await engine.stopContainers(
-      next.map(([, id]) => id),
-      new Map(next.map(([, id]) => [id, stopGraceSeconds])),
-    );
-    for (const [service] of next) left.delete(service);
+  const found = await listRehearsedContainers(engine, record.token);
+  const remaining = new Map(found.map((each) => [serviceOf(each), each.id]));
+  while (remaining.size > 0) {
+    const dependencies = new Set([...remaining.keys()].flatMap(dependenciesOf));
+    const unneeded = [...remaining].filter(([service]) => !dependencies.has(service));
+    // Compose rejects a cycle, so there is always a service that no other needs.
+    const next = unneeded.length > 0 ? unneeded : [...remaining];
+    const graces = new Map(next.map(([, id]) => [id, stopGraceSeconds]));
+    await engine.stopContainers([...graces.keys()], graces);
+    for (const [service] of next) remaining.delete(service);
   }
 }
 
-const createGuardError = (shortage = ''): UpdateError =>
+const createGuardError = (shortage: string | null): UpdateError =>
   new UpdateError(
     'rehearsal-inconclusive',
-    shortage === ''
+    shortage === null
       ? 'the helper container that watches memory and disk ended'
       : `all containers of the rehearsal were killed, because ${shortage} of this machine was almost used up`,
   );
 
-/** Reports what compose could not do. The cause is compose or the engine, not the version. */
+/** Creates the error for a failed compose command. The cause is compose or the engine, not the version. */
 const createComposeFailure = (stderr: string): UpdateError => {
   const lines = parseComposeMessages(stderr);
   return new UpdateError('rehearsal-inconclusive', lines.at(-1) ?? 'docker compose failed', {
@@ -173,7 +171,7 @@ const createComposeFailure = (stderr: string): UpdateError => {
 async function checkCreatedContainers(context: VersionRunContext, count: number): Promise<string[]> {
   const { engine, record, copies, dataContext } = context;
   const { token } = record;
-  const listed = await engine.listContainers({ label: [`${rehearsalLabel}=${token}`] });
+  const listed = await listRehearsedContainers(engine, token);
   const ids = listed.map(({ id }) => id);
   const all = await listAllNetworks(engine);
   const networks = all.filter((network) => network.token === token);
@@ -191,7 +189,7 @@ async function checkCreatedContainers(context: VersionRunContext, count: number)
   const targets = [...addresses].slice(0, maxTargets).map((host) => ({ host, port: unusedPort }));
   await Promise.all(
     networks.map((network) =>
-      requireUnreachable(dataContext, network, [...targets, { host: outsideName, port: 0 }]),
+      requireUnreachable(dataContext, network, [...targets, { host: publicHostName, port: 0 }]),
     ),
   );
   return ids;
@@ -213,7 +211,7 @@ async function requireUnreachable(
 
 async function startAndAwait(
   context: VersionRunContext,
-  { ready, runOnce, restarting }: RehearsedVersion,
+  { ready, runOnce, restartedServices }: RehearsedVersion,
   compose: Compose,
   { scale, ids }: { scale: ReadonlyMap<string, number>; ids: readonly string[] },
 ): Promise<void> {
@@ -221,11 +219,15 @@ async function startAndAwait(
   const { waitTimeoutMs } = options.limits;
   const verifyBy = performance.now() + waitTimeoutMs;
   const { exitCode, timedOut, stderr } = await compose.up(scale, { start: true, deadlineMs: waitTimeoutMs });
-  const listed = await engine.listContainers({ label: [`${rehearsalLabel}=${record.token}`] });
+  const listed = await listRehearsedContainers(engine, record.token);
   if (listed.length !== ids.length || !listed.every(({ id }) => ids.includes(id)))
     throw new UpdateError('rehearsal-inconclusive', 'the containers were replaced after they were checked');
   if (exitCode !== 0)
-    await throwStartFailure(engine, await engine.inspectContainers(ids), { timedOut, stderr, waitTimeoutMs });
+    throw await createStartFailure(engine, await engine.inspectContainers(ids), {
+      timedOut,
+      stderr,
+      waitTimeoutMs,
+    });
   const lasting = listed.filter((each) => !runOnce.includes(serviceOf(each)));
   const watched = lasting.map((each) => ({ service: serviceOf(each), id: each.id }));
   const check = async () => {
@@ -239,12 +241,12 @@ async function startAndAwait(
       const containers = await engine.inspectContainers(ids);
       await requireNotKilled(engine, containers);
       // Many apps exit until their database responds.
-      const again = containers.filter(
-        (each) => hasFailed(each) && each.status === 'exited' && restarting.includes(serviceOf(each)),
+      const restartable = containers.filter(
+        (each) => hasFailed(each) && each.status === 'exited' && restartedServices.includes(serviceOf(each)),
       );
-      if (again.length === 0 || restarts >= maxRestarts) throw error;
+      if (restartable.length === 0 || restarts >= maxRestarts) throw error;
       await sleepFor(restartPauseMs, engine.aborted);
-      for (const { id } of again) await engine.startContainer(id);
+      for (const { id } of restartable) await engine.startContainer(id);
     }
   }
 }
@@ -254,25 +256,25 @@ const hasFailed = (container: Container): boolean =>
   (container.status === 'exited' && !hasSucceeded(container)) ||
   (container.status === 'created' && missingProgram.test(container.error));
 
-/** @throws UpdateError broken, with the containers' logs; rehearsal-inconclusive if no container is the cause */
-async function throwStartFailure(
+/** Returns `broken` with the containers' logs, or `rehearsal-inconclusive` if no container is the cause. */
+async function createStartFailure(
   engine: Engine,
   containers: readonly Container[],
   { timedOut, stderr, waitTimeoutMs }: { timedOut: boolean; stderr: string; waitTimeoutMs: number },
-): Promise<never> {
+): Promise<UpdateError> {
   await requireNotKilled(engine, containers);
   const failed = containers.filter((each) => hasFailed(each) || (timedOut && each.status === 'running'));
-  if (failed.length === 0) throw createComposeFailure(stderr);
+  if (failed.length === 0) return createComposeFailure(stderr);
   const names = joinWithAnd(failed.map(({ name }) => name));
   const message = timedOut
     ? `${names} did not become healthy or finish within ${formatSeconds(waitTimeoutMs)}`
     : (parseComposeMessages(stderr).at(-1) ?? `${names} failed`);
   const logs = await Promise.all(failed.map((container) => readFailureLog(engine, container)));
   const errors = failed.flatMap(({ error }) => (error === '' ? [] : [error]));
-  throw new UpdateError('broken', message, { detail: [...logs.flat(), ...errors] });
+  return new UpdateError('broken', message, { detail: [...logs.flat(), ...errors] });
 }
 
-/** A container of a rehearsal has less memory than in an update. @throws UpdateError rehearsal-inconclusive */
+/** Rejects a killed container, because it has less memory than in an update. @throws UpdateError rehearsal-inconclusive */
 async function requireNotKilled(engine: Engine, containers: readonly Container[]): Promise<void> {
   const found = await engine.inspectRaw(containers.map(({ id }) => id));
   const killed = found.find(({ State }) => {

@@ -17,20 +17,21 @@ interface ServiceSelectionInput {
 }
 
 /**
- * Selects the services to rehearse: the app, its migrations, and all services that these need, directly or indirectly.
+ * Selects the services to rehearse: the app, its migrations, the services with copied data, and all services that these
+ * need, directly or indirectly.
  * A service is needed if `depends_on` lists it, or a variable contains one of its names.
  */
 export function selectRehearsedServices(model: ComposeModel, input: ServiceSelectionInput): string[] {
   const { app, workers, covered, migrations, available, values, names } = input;
-  const isPossible = (name: string) =>
+  const canStart = (name: string) =>
     name === app || migrations.includes(name) || (available.has(name) && !workers.includes(name));
   const selected = new Set<string>();
   const visit = (service: string): void => {
-    if (selected.has(service) || !Object.hasOwn(model.services, service) || !isPossible(service)) return;
+    if (selected.has(service) || !Object.hasOwn(model.services, service) || !canStart(service)) return;
     selected.add(service);
     for (const needed of Object.keys(model.services[service]?.depends_on ?? {})) visit(needed);
     const words = new Set((values.get(service) ?? []).flatMap((value) => value.split(/[^\w.-]+/)));
-    for (const [name, own] of names) if (own.some((each) => words.has(each))) visit(name);
+    for (const [name, serviceNames] of names) if (serviceNames.some((each) => words.has(each))) visit(name);
   };
   for (const service of [app, ...migrations]) visit(service);
   // A worker's data that the app does not mount is of no use without the worker.

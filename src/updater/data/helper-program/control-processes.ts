@@ -1,6 +1,14 @@
 import { readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ControlRequest, type ProcessEvent, watchedDiskPathOf } from './control-request.ts';
+import {
+  type ControlCommand,
+  type ControlRequest,
+  lowestDiskShare,
+  lowestMemoryShare,
+  type ProcessEvent,
+  parseMemoryInfo,
+  watchedDiskPathOf,
+} from './control-request.ts';
 
 // Suspends or kills the processes of other containers. This container shares the host's process ids, and its only
 // capability is KILL. A process's cgroup path contains the id of its container, and no process can choose that path.
@@ -18,14 +26,12 @@ const checkIntervalMs = 50;
 const firstLineMs = 60_000;
 /** Time in ms for which a signal is repeated: the engine may still be starting a container. */
 const signalTimeoutMs = 60_000;
-const pauseMs = 5;
-const lowestMemoryShare = 0.1;
-const lowestDiskShare = 0.05;
-/** Number of files that must remain possible on a disk that limits their number. */
+const signalIntervalMs = 5;
+/** Minimum number of free inodes. */
 const fewestFreeFiles = 1_000;
 
-/** Input of the updater: a line, `end` if standard input is closed, or `done` for SIGTERM. */
-type Input = string;
+/** A line of the updater, or `end` if standard input is closed. SIGTERM counts as `done`. */
+type Input = ControlCommand | 'end';
 
 const print = (event: ProcessEvent['event'], text = '') =>
   new Promise<void>((resolve) => {
@@ -60,7 +66,7 @@ function readStates(pid: string): string {
   return lines.map((line) => line.charAt(line.lastIndexOf(')') + 2)).join('');
 }
 
-/** An error must not keep the other processes from getting the signal. */
+/** Sends a signal to a process. Ignores errors, because the other processes must get the signal too. */
 function sendSignal({ pid, container }: FoundProcess, signal: NodeJS.Signals): void {
   // The process may have exited, and another process may have its id.
   if (!readText(`/proc/${pid}/cgroup`).includes(container)) return;
@@ -71,8 +77,8 @@ function sendSignal({ pid, container }: FoundProcess, signal: NodeJS.Signals): v
 
 const isRunning = ({ states }: FoundProcess): boolean => /[^TtZX]/.test(states);
 
-/** Suspends all processes, including those that start meanwhile. Returns false if the limit passes first. */
-async function suspend({ containers, limitMs }: ControlRequest): Promise<boolean> {
+/** Suspends all processes, including processes that start during the loop. Returns false after the limit. */
+async function suspendAll({ containers, limitMs = 0 }: ControlRequest): Promise<boolean> {
   const endsAt = performance.now() + limitMs;
   while (performance.now() < endsAt) {
     const found = findProcesses(containers);
@@ -80,18 +86,18 @@ async function suspend({ containers, limitMs }: ControlRequest): Promise<boolean
     const isComplete = containers.every((id) => found.some(({ container }) => container === id));
     if (isComplete && !found.some(isRunning)) return true;
     for (const each of found.filter(isRunning)) sendSignal(each, 'SIGSTOP');
-    await sleep(pauseMs);
+    await sleep(signalIntervalMs);
   }
   return false;
 }
 
-/** Also resumes processes that a killed start of this container has suspended. */
-async function resume({ containers }: ControlRequest): Promise<void> {
+/** Resumes all processes, including those that this container suspended before it was killed and restarted. */
+async function resumeAll({ containers }: ControlRequest): Promise<void> {
   const endsAt = performance.now() + signalTimeoutMs;
   for (;;) {
     // A signal to suspend may still be pending, so all processes get the signal.
     for (const each of findProcesses(containers)) sendSignal(each, 'SIGCONT');
-    await sleep(pauseMs);
+    await sleep(signalIntervalMs);
     const isSuspended = findProcesses(containers).some(({ states }) => states.includes('T'));
     if (!isSuspended || performance.now() > endsAt) return;
   }
@@ -105,11 +111,10 @@ async function killUntil(isDone: () => boolean, { containers }: ControlRequest):
   }
 }
 
-/** Returns what is almost used up: memory, disk space or inodes; null if there is enough of each. */
-function findShortage({ disks }: ControlRequest): string | null {
-  const kilobytesOf = (name: string) =>
-    Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readText('/proc/meminfo'))?.[1] ?? 0);
-  if (kilobytesOf('MemAvailable') < kilobytesOf('MemTotal') * lowestMemoryShare) return 'memory';
+/** Returns the resource that is almost used up: memory, disk space or inodes. Null if there is enough of each. */
+function findShortage({ disks = 0 }: ControlRequest): string | null {
+  const memory = parseMemoryInfo(readText('/proc/meminfo'));
+  if (memory.available < memory.total * lowestMemoryShare) return 'memory';
   // The engine keeps the changes of containers on the disk of this container's root directory.
   for (const path of ['/', ...Array.from({ length: disks }, (_, at) => watchedDiskPathOf(at))]) {
     const { blocks, bavail, files, ffree } = statfsSync(path);
@@ -119,47 +124,44 @@ function findShortage({ disks }: ControlRequest): string | null {
   return null;
 }
 
-type NextInput = () => Promise<Input>;
-
 const controls = {
   /** Suspends the processes from the first line until the next line, or until the limit passes. */
-  hold: async (request: ControlRequest, nextInput: NextInput) => {
-    // If this container was killed and restarted, the processes may be suspended.
-    await resume(request);
+  suspend: async (request: ControlRequest, nextInput: () => Promise<Input>) => {
+    await resumeAll(request);
     await print('ready');
-    if ((await nextInput()) !== 'hold') return;
-    const limit = sleep(request.limitMs, 'late');
+    if ((await nextInput()) !== 'suspend') return;
+    const limit = sleep(request.limitMs, 'limit-passed' as const);
     let isInTime = false;
     let timer: NodeJS.Timeout | undefined;
     try {
-      isInTime = await suspend(request);
+      isInTime = await suspendAll(request);
       if (isInTime) {
         // The engine may start a health check in a suspended container.
         const repeat = () => {
           for (const each of findProcesses(request.containers).filter(isRunning)) sendSignal(each, 'SIGSTOP');
         };
         timer = setInterval(repeat, checkIntervalMs);
-        await print('held');
-        isInTime = (await Promise.race([nextInput(), limit])) !== 'late';
+        await print('suspended');
+        isInTime = (await Promise.race([nextInput(), limit])) !== 'limit-passed';
       }
     } finally {
       clearInterval(timer);
-      await resume(request);
+      await resumeAll(request);
     }
-    await print(isInTime ? 'released' : 'late');
+    await print(isInTime ? 'resumed' : 'limit-passed');
   },
   /** Kills the processes if memory or disk space is short, and when standard input closes. */
-  guard: async (request: ControlRequest, nextInput: NextInput) => {
+  guard: async (request: ControlRequest, nextInput: () => Promise<Input>) => {
     await print('ready');
-    let last: Input = 'go';
+    let last: Input = 'watch';
     const read = async () => {
       while (last !== 'done') last = await nextInput();
     };
     void read();
-    while (last === 'go') {
+    while (last === 'watch') {
       const shortage = findShortage(request);
       if (shortage !== null) {
-        await print('short', shortage);
+        await print('shortage', shortage);
         break;
       }
       await sleep(checkIntervalMs);
@@ -168,7 +170,7 @@ const controls = {
   },
 };
 
-/** Runs `hold` or `guard`, and exits. */
+/** Runs `suspend` or `guard`, and exits. */
 export async function controlProcesses(verb: keyof typeof controls, request: ControlRequest): Promise<void> {
   const inputs: Input[] = [];
   let wake = () => {};
@@ -177,7 +179,7 @@ export async function controlProcesses(verb: keyof typeof controls, request: Con
     wake();
   };
   process.stdin.on('data', (chunk) => {
-    for (const line of String(chunk).trim().split('\n')) add(line);
+    for (const line of String(chunk).trim().split('\n')) add(line as Input);
   });
   process.stdin.on('end', () => add('end')).on('error', () => add('end'));
   process.on('SIGTERM', () => add('done'));

@@ -368,7 +368,7 @@ function killAllAndExit(): void {
 }
 
 const [verb = '', json = ''] = process.argv.slice(2);
-if (verb === 'hold' || verb === 'guard') await controlProcesses(verb, JSON.parse(json));
+if (verb === 'suspend' || verb === 'guard') await controlProcesses(verb, JSON.parse(json));
 process.stdin.on('end', killAllAndExit).on('error', killAllAndExit).resume();
 try {
   const requested = JSON.parse(json) as HelperRequest;

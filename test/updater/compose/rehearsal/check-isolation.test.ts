@@ -56,9 +56,9 @@ describe('requireIsolation', () => {
     ['UsernsMode', { UsernsMode: 'host' }],
     ['IpcMode', { IpcMode: 'host' }],
     ['IpcMode', { IpcMode: 'container:x' }],
-    ['a network', { NetworkMode: 'host' }],
-    ['a network', { NetworkMode: 'bridge' }],
-    ['a network', { NetworkMode: 'container:x' }],
+    ['a network outside the rehearsal', { NetworkMode: 'host' }],
+    ['a network outside the rehearsal', { NetworkMode: 'bridge' }],
+    ['a network outside the rehearsal', { NetworkMode: 'container:x' }],
     ['PortBindings', { PortBindings: { '80/tcp': [{}] } }],
     ['PublishAllPorts', { PublishAllPorts: true }],
     ['Devices', { Devices: [{}] }],
@@ -72,7 +72,9 @@ describe('requireIsolation', () => {
     ['SecurityOpt', { SecurityOpt: ['apparmor=unconfined'] }],
     ['RestartPolicy', { RestartPolicy: { Name: 'always' } }],
   ])('rejects %s', (leak, host) => {
-    expect(leaksOf(container(host))).toMatch(new RegExp(`^r-app-1: (?:HostConfig\\.)?${leak}$`));
+    expect(leaksOf(container(host))).toMatch(
+      new RegExp(`^r-app-1 is not isolated: (?:HostConfig\\.)?${leak}$`),
+    );
   });
 
   it.each<[string, Json]>([
@@ -87,10 +89,13 @@ describe('requireIsolation', () => {
       { Mounts: [{ Type: 'volume', Name: 'a'.repeat(64), Driver: 'nfs', Destination: '/x' }] },
     ],
     ['the mount at /x', { Mounts: [{ Type: 'cluster', Destination: '/x' }] }],
-    ['a network', { NetworkSettings: { Networks: { r_default: {}, svc_default: {} } } }],
-    ['the label', { Config: { Labels: { 'svc-updater.rehearsal': 'other' } } }],
+    [
+      'a network outside the rehearsal',
+      { NetworkSettings: { Networks: { r_default: {}, svc_default: {} } } },
+    ],
+    ['its label is missing', { Config: { Labels: { 'svc-updater.rehearsal': 'other' } } }],
   ])('rejects %s: %j', (leak, changes) => {
-    expect(leaksOf(container({}, changes))).toBe(`r-app-1: ${leak}`);
+    expect(leaksOf(container({}, changes))).toBe(`r-app-1 is not isolated: ${leak}`);
   });
 
   it.each<Partial<ListedNetwork>>([

@@ -81,7 +81,7 @@ describe('CopyFinder', () => {
       '/cache': '/copies/volumes/b',
     });
     expect([...copies.empty]).toEqual(['app:/var/run/docker.sock']);
-    expect([...copies.unlisted]).toEqual([['app', new Map([['/in-image', '/copies/volumes/c']])]]);
+    expect([...copies.imageVolumeCopies]).toEqual([['app', new Map([['/in-image', '/copies/volumes/c']])]]);
   });
 
   it('finds copies by their source if the new version mounts them elsewhere', () => {
@@ -93,14 +93,13 @@ describe('CopyFinder', () => {
             { type: 'volume', source: 'db', target: '/old-db' },
             { type: 'bind', source: '/opt/svc/data', target: '/files' },
             { type: 'volume', source: 'more', target: '/more' },
-            { type: 'tmpfs', target: '/run' },
           ],
         },
       },
     };
     const copies = finder();
     expect(found(copies, 'app', next)).toEqual({
-      ...{ '/old-db': '/copies/volumes/db', '/files': '/copies/opt/svc/data', '/more': null, '/run': null },
+      ...{ '/old-db': '/copies/volumes/db', '/files': '/copies/opt/svc/data', '/more': null },
     });
     expect([...copies.empty]).toEqual(['app:/more']);
   });
@@ -158,12 +157,13 @@ describe('choosePauseLimit', () => {
     expect(() => limit(31e9, [own('db-1', [])])).toThrow(
       expect.objectContaining({
         code: 'pause-too-long',
-        message: 'svc-db-1 would be suspended for about 15.5 s, but at most 15.0 s is accepted',
+        message:
+          'svc-db-1 would be suspended for about 15.5 s, but the copy may take at most half of the limit of 30.0 s',
         detail: ['db:/p: 31.0 GB'],
       }),
     );
     expect(() => limit(9e9, [own('db-1', [])], [own('app-1', [], check(4_000))])).toThrow(
-      'svc-db-1 would be suspended for about 4.5 s, but at most 2.0 s is accepted, because svc-app-1 could become unhealthy after 4.0 s',
+      'svc-db-1 would be suspended for about 4.5 s, but the copy may take at most half of the limit of 4.0 s, because svc-app-1 could become unhealthy after 4.0 s',
     );
   });
 

@@ -28,7 +28,7 @@ const build = (model: ComposeModel, changes: Partial<Parameters<typeof buildRehe
       ['db', image('sha256:d', { config: { Healthcheck: { Test: ['CMD', 'x'] } } })],
     ]),
     findCopy: () => null,
-    unlisted: new Map(),
+    imageVolumeCopies: new Map(),
     containerNames: new Map([['db', ['svc-db-1']]]),
     limits: { memory: 1_000, cpus: 2 },
     ...changes,
@@ -174,7 +174,6 @@ describe('buildRehearsalProject', () => {
           network,
           {
             ...{
-              name: `svc-rehearsal-1_${network}`,
               labels: { 'svc-updater.rehearsal': 'T' },
               driver: 'bridge',
             },
@@ -192,7 +191,7 @@ describe('buildRehearsalProject', () => {
     }));
     const { services } = build(modelOf({ volumes }), {
       findCopy: (_, { source }) => (source === '/srv/data' ? '/copies/$1' : null),
-      unlisted: new Map([
+      imageVolumeCopies: new Map([
         [
           'app',
           new Map([
