@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Engine } from '../cli/engine.ts';
 import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import { toObject } from '../objects/json.ts';
-import { composeLabels } from '../objects/labels.ts';
 import { rethrowWithArchiveAdvice } from './container-file.ts';
 import type { ContainerSnapshot } from './container-snapshot.ts';
 import { createCopiedFilesArchive } from './copied-files.ts';
@@ -98,16 +97,8 @@ export async function removeOwnHelperContainers(engine: Engine): Promise<void> {
 }
 
 async function removeLabelled(engine: Engine, label: string, value: string): Promise<void> {
-  for (const id of await listHelperContainers(engine, label, value)) await removeHelperContainer(engine, id);
-}
-
-/**
- * Lists helper containers by a label. Ignores containers of compose projects, because an image or a compose file can set
- * any label on them.
- */
-export async function listHelperContainers(engine: Engine, label: string, value: string): Promise<string[]> {
-  const found = await engine.listContainers({ label: [`${label}=${value}`] });
-  return found.flatMap(({ id, labels }) => (composeLabels.project in labels ? [] : [id]));
+  for (const { id } of await engine.listContainers({ label: [`${label}=${value}`] }))
+    await removeHelperContainer(engine, id);
 }
 
 /**

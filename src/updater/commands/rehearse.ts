@@ -4,7 +4,8 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import { isExistingPath } from '../../core/files/file-system.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { readMemoryUse } from '../../engine/containers/rehearsal-requests.ts';
-import { type Image, isUp, serviceOf } from '../../engine/objects/container.ts';
+import { type Container, type Image, isUp, serviceOf } from '../../engine/objects/container.ts';
+import { hasNothingToUpdate } from '../compose/finish/finish-unchanged.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
 import type { PreparedPlan } from '../compose/plan/prepared-plan.ts';
 import { findReleaseCommand } from '../compose/plan/release/release-label.ts';
@@ -68,12 +69,19 @@ export async function rehearseUpdate(
       "the updater's container has a restart policy, so the engine would repeat a killed rehearsal",
       { advice: 'Start the updater without --restart, then run {command} again.' },
     );
-  const { sentence, facts } = await rehearse(context, instance, soFar);
-  return logSuccess(context.log, 'rehearsed', `${sentence}; nothing was changed`, facts);
+  const rehearsed = await rehearse(context, instance, soFar);
+  if (rehearsed === null)
+    return logSuccess(
+      context.log,
+      'unchanged',
+      'unchanged: there is nothing to update, so nothing was rehearsed',
+      {},
+    );
+  return logSuccess(context.log, 'rehearsed', `${rehearsed.sentence}; nothing was changed`, rehearsed.facts);
 }
 
 /**
- * Rehearses an update before it begins. An update that resumes after a restart of this container is not rehearsed again.
+ * Rehearses an update before it begins. An update that first resumes or undoes an interrupted update is not rehearsed.
  * @throws UpdateError rehearsal-failed, rehearsal-inconclusive
  */
 export async function rehearseBeforeUpdate(
@@ -83,7 +91,7 @@ export async function rehearseBeforeUpdate(
 ): Promise<void> {
   const { own, location } = instance;
   const pending = await readUnfinishedJournal(stateDirectoryOf(location.mountedAt));
-  if (pending?.containerId === own.id) return;
+  if (pending !== null) return;
   if (context.options.proof.archive !== null)
     throw new UpdateError('rehearsal-unsupported', 'an update from an archive cannot be rehearsed', {
       advice: 'Run the update without --rehearse.',
@@ -93,15 +101,16 @@ export async function rehearseBeforeUpdate(
     throw new UpdateError('rehearsal-inconclusive', 'the updater was restarted before the update began', {
       advice: "Remove the updater's container, then run {command} again.",
     });
-  context.log.info(`${(await rehearse(context, instance, soFar)).sentence}; continuing with the update`);
+  const rehearsed = await rehearse(context, instance, soFar);
+  if (rehearsed !== null) context.log.info(`${rehearsed.sentence}; continuing with the update`);
 }
 
-/** Rehearses an update, and removes everything that the rehearsal created. */
+/** Rehearses an update, and removes everything that the rehearsal created. Returns null if there is nothing to update. */
 async function rehearse(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
-): Promise<{ sentence: string; facts: LogFields }> {
+): Promise<{ sentence: string; facts: LogFields } | null> {
   const { engine, log, options } = context;
   await requireSupportedEngine(engine);
   const { plan, plannedModel } = await planUpdateWithoutLock(context, instance, soFar);
@@ -112,6 +121,7 @@ async function rehearse(
   let result: RehearsalResult;
   try {
     const prepared = await runPullPhase(context, plan, { earlyModel: plannedModel, journal: null });
+    if (hasNothingToUpdate(prepared)) return null;
     log.enterPhase('save');
     result = await runRehearsal(context, instance, prepared, record);
   } catch (error) {
@@ -172,7 +182,7 @@ async function runRehearsal(
   const { running, next } = selectRehearsal(plan, all);
   const services = [...new Set([...running.services, ...next.services])];
   const coverage = { ...all, covered: all.covered.filter((service) => services.includes(service)) };
-  const { added, missing } = await findNewSources(instance, { running, next });
+  const { added, missing } = await findNewSources(instance, installation.containers, { running, next });
   const survey = await surveyData(context, instance, installation, {
     declared: coverage,
     rehearsed: { services, added },
@@ -193,8 +203,12 @@ async function runRehearsal(
   );
   const dataContext = { engine, log, project: project.name, helperImageId: instance.own.imageId };
   const directory = record.copies;
+  const copiesPath = instance.paths.fromHost(directory) ?? directory;
   const copies = [
-    ...(await copyRunningData({ dataContext, survey, directory, pauseLimitMs })),
+    ...(await copyRunningData({
+      ...{ dataContext, survey, directory, pauseLimitMs },
+      pathInContainer: copiesPath,
+    })),
     ...(await createEmptyDirectories(directory, missing)),
   ];
   const finder = new CopyFinder(running, services, survey, copies);
@@ -222,6 +236,7 @@ async function runRehearsal(
     name,
     envFiles: await listEnvFiles(project),
     copies: copies.map(({ copy }) => copy),
+    copiesPath,
   };
   await runVersion(versionContext, runningVersion).catch((error) => {
     throw toVersionError(error, from, 'rehearsal-inconclusive', ', although it is running');
@@ -251,9 +266,10 @@ function toVersionError(
  */
 async function findNewSources(
   { paths }: FoundInstance,
+  containers: readonly Container[],
   selections: RehearsalSelections,
 ): Promise<{ added: UncheckedMount[]; missing: UncheckedMount[] }> {
-  const found = findAddedMounts(selections);
+  const found = findAddedMounts(selections, containers);
   const [added, missing]: [UncheckedMount[], UncheckedMount[]] = [[], []];
   for (const mount of found) {
     const here = paths.fromHost(mount.path);

@@ -7,6 +7,7 @@ import {
   allowedUlimits,
   droppedCapabilities,
   normalizeCapability,
+  proxyVariable,
 } from './rehearsal-project.ts';
 
 interface IsolationInput {
@@ -71,12 +72,18 @@ function listContainerLeaks(raw: Json, { token, copies, networks }: IsolationInp
     [dropped.includes('ALL') || droppedCapabilities.every((name) => dropped.includes(name)), 'CapDrop'],
     [toStrings(host.SecurityOpt).every((option) => option.startsWith('no-new-privileges')), 'SecurityOpt'],
     [toList<Json>(host.Ulimits).every(({ Name }) => allowedUlimits.has(String(Name))), 'Ulimits'],
+    [!toStrings(config.Env).some(isProxyVariable), 'a variable for a proxy'],
     [toObject(host.RestartPolicy).Name === 'no', 'RestartPolicy'],
     [toObject(config.Labels)[rehearsalLabel] === token, 'its label is missing'],
     ...mounts.map(({ Destination }): [boolean, string] => [false, `the mount at ${Destination}`]),
   ];
   return checks.flatMap(([isSafe, leak]) => (isSafe ? [] : [leak]));
 }
+
+const isProxyVariable = (entry: string): boolean => {
+  const [name = '', value = ''] = entry.split(/=(.*)/s, 2);
+  return value !== '' && proxyVariable.test(name);
+};
 
 const isAllowedMount = ({ Type, Source, Name, Driver }: Json, copies: readonly string[]): boolean =>
   Type === 'tmpfs' ||

@@ -5,8 +5,9 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import { createJsonTextSchema } from '../../../core/text/json-text.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { createLineStream } from '../../../engine/cli/run-attached-command.ts';
-import { createHelperContainer, listHelperContainers } from '../../../engine/containers/helper-container.ts';
+import { createHelperContainer } from '../../../engine/containers/helper-container.ts';
 import { type Json, toObject } from '../../../engine/objects/json.ts';
+import { composeLabels } from '../../../engine/objects/labels.ts';
 import type { DataContext } from '../../data/data-context.ts';
 import {
   type ControlCommand,
@@ -19,7 +20,8 @@ import { helperProgramCommand } from '../../data/helper-program/helper-request.t
 /** Label of helper containers that suspend or kill processes. The value is the project. */
 const controlHelperLabel = 'svc-updater.control';
 const processEventSchema = z.strictObject({ event: z.enum(processEvents), text: z.string() });
-const eventTimeoutMs = 30_000;
+/** Time in ms in which a helper container prints its next line. */
+export const eventTimeoutMs = 30_000;
 const longestLine = 1_000;
 /** Longer than the helper container needs to resume or kill all processes. */
 const stopGraceSeconds = 90;
@@ -50,9 +52,11 @@ export async function startControlHelper(
   mounts: readonly Json[] = [],
 ): Promise<ControlHelper> {
   const uncancelled = engine.uncancellable();
-  const id = await createHelperContainer(engine, helperImageId, project, {
+  const id = await createHelperContainer(uncancelled, helperImageId, project, {
     label: controlHelperLabel,
     config: {
+      // The updater's image may have this label.
+      Labels: { [composeLabels.project]: '' },
       Entrypoint: helperProgramCommand,
       Cmd: [verb, JSON.stringify(request)],
       User: '0:0',
@@ -119,8 +123,10 @@ const createControlError = (why: string): UpdateError =>
  * killing, because the caller removes the containers.
  */
 export async function removeControlHelpers(engine: Engine, project: string): Promise<void> {
-  for (const id of await listHelperContainers(engine, controlHelperLabel, project))
-    await removeControlHelper(engine, id);
+  const found = await engine.listContainers({ label: [`${controlHelperLabel}=${project}`] });
+  // An image or a compose file can set any label on a service's container.
+  for (const { id, labels } of found)
+    if (!labels[composeLabels.project]) await removeControlHelper(engine, id);
 }
 
 /**

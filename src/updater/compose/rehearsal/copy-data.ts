@@ -9,13 +9,14 @@ import {
 } from '../../data/copies/copy-mounts.ts';
 import { bytesToReadOf } from '../../data/copies/estimate-restore-point.ts';
 import type { DataContext, RestorePointLocation } from '../../data/data-context.ts';
+import type { ProcessEvent } from '../../data/helper-program/control-request.ts';
 import type { SavedMount } from '../../data/restore-point.ts';
 import { evaluateRunningWriters, isServiceContainer } from '../../data/selection/choose-mounts.ts';
 import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/format-values.ts';
 import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import { requireRootOwnedPath } from '../../run/state/state-directory.ts';
 import type { DataSurvey } from '../restore-point/plan-restore-point.ts';
-import { startControlHelper } from './control-helper.ts';
+import { eventTimeoutMs, startControlHelper } from './control-helper.ts';
 
 /** Shortest time in ms for which containers may be suspended, even if a health check then fails. */
 const shortestPauseMs = 1_000;
@@ -68,6 +69,8 @@ interface CopyInput {
   survey: DataSurvey;
   /** Directory for the copies, which does not exist yet. */
   directory: string;
+  /** The same directory, as a path in this container without links. */
+  pathInContainer: string;
   pauseLimitMs: number;
 }
 
@@ -77,13 +80,13 @@ interface CopyInput {
  * @throws UpdateError save-failed, no-space, rehearsal-inconclusive
  */
 export async function copyRunningData(input: CopyInput): Promise<DataCopy[]> {
-  const { dataContext, survey, directory, pauseLimitMs } = input;
+  const { dataContext, survey, directory, pathInContainer, pauseLimitMs } = input;
   const { log } = dataContext;
   const { point } = survey.estimate;
   const location: RestorePointLocation = { directory, isOutsideStateDirectory: true };
   await mkdir(dirname(directory), { mode: 0o700, recursive: true });
   await mkdir(directory, { mode: 0o700 });
-  await requireRootOwnedCopies(directory);
+  await requireRootOwnedCopies(pathInContainer);
   log.info(`copying the data (${formatSize(point.bytes)})`);
   const first = copyMountsWhileRunning(dataContext, location, point.mounts);
   await awaitWithHeartbeat(log, 'copying the data', first);
@@ -108,7 +111,7 @@ export async function requireRootOwnedCopies(directory: string): Promise<void> {
   await requireRootOwnedPath(directory);
 }
 
-interface SuspendedCopyInput extends Omit<CopyInput, 'directory'> {
+interface SuspendedCopyInput extends Omit<CopyInput, 'directory' | 'pathInContainer'> {
   writers: readonly Container[];
   abortCopy: AbortController;
   /** @param onWaiting - called when everything is prepared for the copy */
@@ -132,21 +135,27 @@ async function copyWhileSuspended(input: SuspendedCopyInput): Promise<void> {
       began = performance.now();
       timer = setTimeout(() => abortCopy.abort(createLatePauseError(names, pauseLimitMs)), pauseLimitMs);
       helper.send('suspend');
-      const { event = null } = (await helper.nextEvent()) ?? {};
-      if (event === 'limit-passed') throw createLatePauseError(names, pauseLimitMs);
-      if (event !== 'suspended') throw createLostHelperError(names);
+      const event = await helper.nextEvent();
+      if (event?.event !== 'suspended') throw createResumedError(event, names, pauseLimitMs);
     };
     const suspended = suspend();
     suspended.catch((error) => abortCopy.abort(error));
+    const next = suspended.then(() => helper.nextEvent(pauseLimitMs + eventTimeoutMs));
+    // An event before the copy is complete means that the containers run again.
+    let isComplete = false;
+    next.then(
+      (event) => isComplete || abortCopy.abort(createResumedError(event, names, pauseLimitMs)),
+      () => {},
+    );
     await copy(suspended, waiting.resolve);
     await suspended;
+    isComplete = true;
     helper.send('done');
-    const last = await helper.nextEvent();
+    const last = await next;
     ended = performance.now();
     hasResumed = last?.event === 'resumed' || last?.event === 'limit-passed';
-    // Otherwise, the containers ran again before the copy was complete.
-    if (last?.event === 'limit-passed') throw createLatePauseError(names, pauseLimitMs);
-    if (last?.event !== 'resumed') throw createLostHelperError(names);
+    abortCopy.signal.throwIfAborted();
+    if (last?.event !== 'resumed') throw createResumedError(last, names, pauseLimitMs);
   } finally {
     clearTimeout(timer);
     await helper.close();
@@ -171,8 +180,14 @@ const createLatePauseError = (names: string, pauseLimitMs: number): UpdateError 
     { advice: 'Exclude data, or use a longer --pause-limit (at most 30). Then run {command} again.' },
   );
 
-const createLostHelperError = (names: string): UpdateError =>
-  new UpdateError('rehearsal-inconclusive', `the helper container that suspends ${names} ended too early`);
+/** @param event - event that ended the pause too early; null if the helper container has ended */
+const createResumedError = (event: ProcessEvent | null, names: string, pauseLimitMs: number): UpdateError =>
+  event?.event === 'limit-passed'
+    ? createLatePauseError(names, pauseLimitMs)
+    : new UpdateError(
+        'rehearsal-inconclusive',
+        `the helper container that suspends ${names} ended too early`,
+      );
 
 /** Inspects all running containers again. */
 async function findWriters({ engine, helperImageId }: DataContext, survey: DataSurvey): Promise<Container[]> {

@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os';
+import { relative } from 'node:path';
 import { UpdateError } from '../../../core/errors/update-error.ts';
+import { isWithin } from '../../../core/mounts/host-paths.ts';
 import type { ComposeModel, ComposeService } from '../../../engine/cli/compose.ts';
 import { normalizeContainerPath } from '../../../engine/containers/container-snapshot.ts';
 import { type Container, type Image, isUp, serviceOf } from '../../../engine/objects/container.ts';
@@ -92,9 +94,15 @@ function namesOf(model: ComposeModel, containers: readonly Container[], service:
  * Returns the bind mounts that are new in the new version and whose source must be copied too.
  * @throws UpdateError rehearsal-unsupported for a system path, such as the engine's socket
  */
-export function findAddedMounts({ running, next }: RehearsalSelections): UncheckedMount[] {
+export function findAddedMounts(
+  { running, next }: RehearsalSelections,
+  containers: readonly Container[],
+): UncheckedMount[] {
+  // Only mounts of containers are copied with the data.
+  const started = new Set([...running.services, ...next.services]);
+  const copied = new Set(containers.map(serviceOf).filter((service) => started.has(service)));
   const known = new Set(
-    Object.keys(running.model.services).flatMap((service) =>
+    [...copied].flatMap((service) =>
       rehearsedMountsOf(running.model, service).map((mount) => keyOf(service, mount)),
     ),
   );
@@ -116,6 +124,7 @@ export function findAddedMounts({ running, next }: RehearsalSelections): Uncheck
 /** Finds the copy of each mount. */
 export class CopyFinder {
   readonly #bySource = new Map<string, string>();
+  readonly #copies: readonly Pick<DataCopy, 'path' | 'copy'>[];
   /** Copies of volumes that only the image declares, keyed by service and path inside the container. */
   readonly imageVolumeCopies = new Map<string, Map<string, string>>();
   /** Mounts that are empty in the rehearsal, such as `app:/var/run/docker.sock`. */
@@ -128,6 +137,7 @@ export class CopyFinder {
     { mountContext, containers }: Pick<DataSurvey, 'mountContext' | 'containers'>,
     copies: readonly Pick<DataCopy, 'path' | 'copy'>[],
   ) {
+    this.#copies = copies;
     // A bind mount that is new in the new version is found by its host path.
     for (const { path, copy } of copies) this.#bySource.set(bindKeyOf(path), copy);
     for (const container of containers) {
@@ -148,6 +158,16 @@ export class CopyFinder {
         }
       }
     }
+  }
+
+  /** Returns the copies of mounts whose source is inside the source of a copied mount, with their paths in it. */
+  listNestedCopies(copy: string): { path: string; copy: string }[] {
+    const outer = this.#copies.find((each) => each.copy === copy)?.path;
+    return this.#copies.flatMap((each) =>
+      outer !== undefined && each.path !== outer && isWithin(each.path, outer)
+        ? [{ path: relative(outer, each.path), copy: each.copy }]
+        : [],
+    );
   }
 
   /** Finds a copy by the mount's source: the new version may mount the same data elsewhere. */
@@ -188,6 +208,7 @@ export function buildVersion({
     ...{ ...input, model, services, migrations, imageVolumeCopies: finder.imageVolumeCopies },
     containerNames: new Map(services.map((service) => [service, containerNamesOf(containers, service)])),
     findCopy: (service, mount) => finder.find(service, mount),
+    listNestedCopies: (copy) => finder.listNestedCopies(copy),
     limits: { memory, cpus: availableParallelism() / 2 },
   });
   const awaited = services.flatMap((service) => completionDependenciesOf(model.services[service]));

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { ComposeModel, ComposeService } from '../../../engine/cli/compose.ts';
 import { normalizeContainerPath } from '../../../engine/containers/container-snapshot.ts';
 import type { Image } from '../../../engine/objects/container.ts';
@@ -32,7 +33,7 @@ export const allowedUlimits: ReadonlySet<string> = new Set(['core', 'memlock', '
 /** Labels that make other programs on this machine ignore a container. */
 const ignoringLabels = { 'traefik.enable': 'false', 'com.centurylinklabs.watchtower.enable': 'false' };
 /** Variables by which a proxy with the engine's socket finds containers, such as nginx-proxy. */
-const proxyVariable = /^(?:VIRTUAL_|LETSENCRYPT_|HTTPS_METHOD$|CERT_NAME$|NETWORK_ACCESS$)/;
+export const proxyVariable = /^(?:VIRTUAL_|LETSENCRYPT_|HTTPS_METHOD$|CERT_NAME$|NETWORK_ACCESS$)/;
 export const droppedCapabilities = ['MKNOD', 'NET_RAW'] as const;
 
 const hasOnly = (value: unknown, test: (text: string) => boolean): boolean => toStrings(value).every(test);
@@ -131,6 +132,8 @@ interface RehearsalProjectInput {
   images: ReadonlyMap<string, Image>;
   /** Returns the host path of the copy; null for a mount that is empty in the rehearsal. */
   findCopy(service: string, mount: RehearsedMount): string | null;
+  /** Returns the copies inside the source of a copy, with their paths in it. */
+  listNestedCopies(copy: string): readonly { path: string; copy: string }[];
   /** Copies of volumes that only the image declares, keyed by service and path inside the container. */
   imageVolumeCopies: ReadonlyMap<string, ReadonlyMap<string, string>>;
   /** Names of the running containers, keyed by service. */
@@ -260,24 +263,39 @@ const ownLabelsOf = (image: Image | undefined): string[] =>
     (label) => !internalLabelPrefixes.some((prefix) => label.startsWith(prefix)),
   );
 
-/** An empty mount is a new volume without a name: the engine fills it from the image, and removes it with the container. */
-function buildMounts({ model, findCopy, imageVolumeCopies }: RehearsalProjectInput, service: string): Json[] {
+/**
+ * An empty mount is a new volume without a name: the engine fills it from the image, and removes it with the container.
+ * The copy of a mount inside another mount is mounted there too, so that services still share its files.
+ */
+function buildMounts(
+  { model, findCopy, listNestedCopies, imageVolumeCopies }: RehearsalProjectInput,
+  service: string,
+): Json[] {
   const mounts = rehearsedMountsOf(model, service);
   const targets = new Set(mounts.map(({ target }) => target));
-  const more = [...(imageVolumeCopies.get(service) ?? [])].filter(([target]) => !targets.has(target));
+  const toMounts = (copy: string, target: string, isReadOnly: boolean): Json[] => {
+    const nested = listNestedCopies(copy).map((each) => ({ ...each, target: join(target, each.path) }));
+    return [
+      toBindMount(copy, target, isReadOnly),
+      ...nested
+        .filter((each) => !targets.has(each.target))
+        .map((each) => toBindMount(each.copy, each.target, isReadOnly)),
+    ];
+  };
+  const ofImage = [...(imageVolumeCopies.get(service) ?? [])].filter(([target]) => !targets.has(target));
   return [
-    ...mounts.map((mount): Json => {
+    ...mounts.flatMap((mount): Json[] => {
       const target = escapeText(mount.target);
-      if (mount.type === 'tmpfs') return { type: 'tmpfs', target };
+      if (mount.type === 'tmpfs') return [{ type: 'tmpfs', target }];
       const copy = findCopy(service, mount);
-      return copy === null ? { type: 'volume', target } : toBindMount(copy, target, mount.isReadOnly);
+      return copy === null ? [{ type: 'volume', target }] : toMounts(copy, mount.target, mount.isReadOnly);
     }),
-    ...more.map(([target, copy]) => toBindMount(copy, escapeText(target), false)),
+    ...ofImage.flatMap(([target, copy]) => toMounts(copy, target, false)),
   ];
 }
 
 const toBindMount = (copy: string, target: string, isReadOnly: boolean): Json => ({
-  ...{ type: 'bind', source: escapeText(copy), target, read_only: isReadOnly },
+  ...{ type: 'bind', source: escapeText(copy), target: escapeText(target), read_only: isReadOnly },
   bind: { create_host_path: false },
 });
 

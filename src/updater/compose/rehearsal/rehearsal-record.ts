@@ -58,6 +58,7 @@ export async function recordRehearsal(
   const { own, location } = instance;
   const state = await openStateDirectory(location.mountedAt);
   await removeStagedRecords(context.engine, state);
+  await requireRootOwnedPath(instance.paths.fromHost(parent) ?? parent);
   const previous = await findRehearsal(context.engine, instance);
   if (previous?.holder) {
     const message = `another rehearsal has been running in container ${previous.holder.name} since ${previous.holder.startedAt}`;
@@ -163,12 +164,12 @@ export async function removeRehearsal(
   engine: Engine,
   { project, state, paths, record: { token, copies } }: RehearsalRemoval,
 ): Promise<void> {
+  // First: `suspend` resumes the containers of the instance.
+  await removeControlHelpers(engine, project);
+  await removeRehearsedObjects(engine, token);
   const copiesPath = paths.fromHost(copies);
   if (copiesPath === null)
     throw new UpdateError('outside-mounts', `the copies in ${copies} are not mounted into this container`);
-  // First: `hold` resumes the containers of the instance.
-  await removeControlHelpers(engine, project);
-  await removeRehearsedObjects(engine, token);
   await requireRootOwnedPath(copiesPath);
   await removeRestorePointDirectory({ directory: copiesPath, isOutsideStateDirectory: true });
   // Fails if the directory still contains restore points.

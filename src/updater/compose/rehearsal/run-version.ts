@@ -66,6 +66,8 @@ interface VersionRunContext extends RunContext {
   envFiles: readonly string[];
   /** Host paths of the copies. */
   copies: readonly string[];
+  /** Directory of the copies, as a path in this container without links. */
+  copiesPath: string;
 }
 
 /**
@@ -77,7 +79,7 @@ export async function runVersion(context: VersionRunContext, version: RehearsedV
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-rehearsal-'));
   let guard: ControlHelper | null = null;
   try {
-    await requireRootOwnedCopies(record.copies);
+    await requireRootOwnedCopies(context.copiesPath);
     const file = join(directory, 'rehearsal.json');
     await writeFile(file, JSON.stringify(version.project), { mode: 0o600 });
     const { name, envFiles } = context;
@@ -118,10 +120,11 @@ export async function runVersion(context: VersionRunContext, version: RehearsedV
       await awaitWithHeartbeat(log, `stopping ${version.name}`, stopInOrder(context, version));
     return took;
   } finally {
-    // The guard must not kill containers now: this process removes them.
-    guard?.send('done');
-    await guard?.close();
-    await removeRehearsedObjects(engine.uncancellable(), record.token);
+    // The guard ends last: if this process is killed now, it kills the remaining containers.
+    await removeRehearsedObjects(engine.uncancellable(), record.token).finally(async () => {
+      guard?.send('done');
+      await guard?.close();
+    });
     await rm(directory, { recursive: true, force: true });
   }
 }
@@ -211,44 +214,50 @@ async function requireUnreachable(
 
 async function startAndAwait(
   context: VersionRunContext,
-  { ready, runOnce, restartedServices }: RehearsedVersion,
+  version: RehearsedVersion,
   compose: Compose,
   { scale, ids }: { scale: ReadonlyMap<string, number>; ids: readonly string[] },
 ): Promise<void> {
-  const { engine, options, record, name } = context;
-  const { waitTimeoutMs } = options.limits;
-  const verifyBy = performance.now() + waitTimeoutMs;
-  const { exitCode, timedOut, stderr } = await compose.up(scale, { start: true, deadlineMs: waitTimeoutMs });
-  const listed = await listRehearsedContainers(engine, record.token);
-  if (listed.length !== ids.length || !listed.every(({ id }) => ids.includes(id)))
-    throw new UpdateError('rehearsal-inconclusive', 'the containers were replaced after they were checked');
-  if (exitCode !== 0)
-    throw await createStartFailure(engine, await engine.inspectContainers(ids), {
-      timedOut,
-      stderr,
-      waitTimeoutMs,
-    });
-  const lasting = listed.filter((each) => !runOnce.includes(serviceOf(each)));
-  const watched = lasting.map((each) => ({ service: serviceOf(each), id: each.id }));
-  const check = async () => {
-    await awaitHealthyContainers(context, watched, options.app);
-    if (ready !== null) await runReadyCommand(context, ready, { project: name, verifyBy });
-  };
+  const { engine } = context;
   for (let restarts = 0; ; restarts++) {
     try {
-      return await retryUntilDone(context, check);
+      return await startOnce(context, version, compose, { scale, ids });
     } catch (error) {
       const containers = await engine.inspectContainers(ids);
       await requireNotKilled(engine, containers);
       // Many apps exit until their database responds.
-      const restartable = containers.filter(
-        (each) => hasFailed(each) && each.status === 'exited' && restartedServices.includes(serviceOf(each)),
+      const isRestartable = containers.some(
+        (each) => each.status === 'exited' && version.restartedServices.includes(serviceOf(each)),
       );
-      if (restartable.length === 0 || restarts >= maxRestarts) throw error;
+      if (!isRestartable || restarts >= maxRestarts) throw error;
       await sleepFor(restartPauseMs, engine.aborted);
-      for (const { id } of restartable) await engine.startContainer(id);
     }
   }
+}
+
+async function startOnce(
+  context: VersionRunContext,
+  { ready, runOnce }: RehearsedVersion,
+  compose: Compose,
+  { scale, ids }: { scale: ReadonlyMap<string, number>; ids: readonly string[] },
+): Promise<void> {
+  const { engine, options, record, name } = context;
+  // In an update, each service that runs once has its own time.
+  const deadlineMs = options.limits.waitTimeoutMs * (1 + runOnce.length);
+  const verifyBy = performance.now() + deadlineMs;
+  const started = await compose.up(scale, { start: true, deadlineMs });
+  const listed = await listRehearsedContainers(engine, record.token);
+  if (listed.length !== ids.length || !listed.every(({ id }) => ids.includes(id)))
+    throw new UpdateError('rehearsal-inconclusive', 'the containers were replaced after they were checked');
+  if (started.exitCode !== 0)
+    throw await createStartFailure(engine, await engine.inspectContainers(ids), { ...started, deadlineMs });
+  const watched = listed
+    .filter((each) => !runOnce.includes(serviceOf(each)))
+    .map((each) => ({ service: serviceOf(each), id: each.id }));
+  await retryUntilDone(context, async () => {
+    await awaitHealthyContainers(context, watched, options.app);
+    if (ready !== null) await runReadyCommand(context, ready, { project: name, verifyBy });
+  });
 }
 
 const hasFailed = (container: Container): boolean =>
@@ -260,14 +269,14 @@ const hasFailed = (container: Container): boolean =>
 async function createStartFailure(
   engine: Engine,
   containers: readonly Container[],
-  { timedOut, stderr, waitTimeoutMs }: { timedOut: boolean; stderr: string; waitTimeoutMs: number },
+  { timedOut, stderr, deadlineMs }: { timedOut: boolean; stderr: string; deadlineMs: number },
 ): Promise<UpdateError> {
   await requireNotKilled(engine, containers);
   const failed = containers.filter((each) => hasFailed(each) || (timedOut && each.status === 'running'));
   if (failed.length === 0) return createComposeFailure(stderr);
   const names = joinWithAnd(failed.map(({ name }) => name));
   const message = timedOut
-    ? `${names} did not become healthy or finish within ${formatSeconds(waitTimeoutMs)}`
+    ? `${names} did not become healthy or finish within ${formatSeconds(deadlineMs)}`
     : (parseComposeMessages(stderr).at(-1) ?? `${names} failed`);
   const logs = await Promise.all(failed.map((container) => readFailureLog(engine, container)));
   const errors = failed.flatMap(({ error }) => (error === '' ? [] : [error]));

@@ -149,15 +149,15 @@ export async function copyMountsWhileStopped(
   await requireVolumes(dataContext, mounts, 'save-failed');
   const shares = groupMountsByService(location, mounts);
   const waiting = new Set<ServiceMounts>();
-  const copies = shares.map((share) =>
-    copyServiceMounts(dataContext, share, {
-      ...{ verb: 'cold', stopped, signal },
-      // The helper program prints its first line before it waits.
-      onProgress: () => {
-        if (waiting.size < shares.length && waiting.add(share).size === shares.length) onWaiting();
-      },
-    }),
-  );
+  const addWaiting = (share: ServiceMounts) => {
+    if (waiting.size < shares.length && waiting.add(share).size === shares.length) onWaiting();
+  };
+  const copies = shares.map((share) => {
+    // The helper program prints its first line before it waits.
+    const call = { verb: 'cold', stopped, signal, onProgress: () => addWaiting(share) } as const;
+    // After a failure, the others must not wait forever.
+    return copyServiceMounts(dataContext, share, call).finally(() => addWaiting(share));
+  });
   if (shares.length === 0) onWaiting();
   // Wait for all copies even if one fails, so that no helper container is still running afterwards.
   await Promise.allSettled(copies);

@@ -43,6 +43,8 @@ function leaksOf(raw: Json, networks: ListedNetwork[] = [network]): string | nul
 describe('requireIsolation', () => {
   it('accepts a container with copies, new volumes and isolated networks', () => {
     expect(leaksOf(container())).toBeNull();
+    const Config = { Env: ['A=b', 'VIRTUAL_HOST=', 'PATH'], Labels: { 'svc-updater.rehearsal': 'T' } };
+    expect(leaksOf(container({}, { Config }))).toBeNull();
     expect(
       leaksOf(container({ NetworkMode: 'none' }, { NetworkSettings: { Networks: { none: {} } } })),
     ).toBeNull();

@@ -105,6 +105,17 @@ describe('CopyFinder', () => {
   });
 });
 
+it('lists the copies inside another copy, with their paths in it', () => {
+  const mountContext = { project: 'svc', options: new Map() };
+  const survey = { mountContext, containers: [] } as unknown as ConstructorParameters<typeof CopyFinder>[2];
+  const copies = copiesOf(['/opt/data', '/opt/data/db/15', '/opt/database', '/opt']);
+  const copyFinder = new CopyFinder({ model, services: [], migrations: [] }, [], survey, copies);
+  expect(copyFinder.listNestedCopies('/copies/opt/data')).toEqual([
+    { path: 'db/15', copy: '/copies/opt/data/db/15' },
+  ]);
+  expect(copyFinder.listNestedCopies('/copies/opt/database')).toEqual([]);
+});
+
 describe('findAddedMounts', () => {
   const running = { model, services: ['app', 'db'], migrations: [] };
   const withMount = (source: string, target = '/x') => ({
@@ -115,14 +126,16 @@ describe('findAddedMounts', () => {
 
   it('lists bind mounts that are new in the new version', () => {
     const next = withMount('/opt/svc/conf');
-    expect(findAddedMounts({ running, next })).toEqual([
+    expect(findAddedMounts({ running, next }, containers)).toEqual([
       { service: 'app', where: 'app:/x', volume: '', path: '/opt/svc/conf', subpath: '', excluded: [] },
     ]);
-    expect(findAddedMounts({ running, next: withMount('/opt/svc/data') })).toEqual([]);
+    expect(findAddedMounts({ running, next: withMount('/opt/svc/data') }, containers)).toEqual([]);
+    // Without a container, nothing is copied for the service.
+    expect(findAddedMounts({ running, next: withMount('/opt/svc/data') }, [])).toHaveLength(1);
   });
 
   it.each(['/run/docker.sock', '/dev/sda', '/opt/svc/own.sock'])('rejects %s', (path) => {
-    expect(() => findAddedMounts({ running, next: withMount(path) })).toThrow(
+    expect(() => findAddedMounts({ running, next: withMount(path) }, containers)).toThrow(
       `the new version mounts "${path}" at app:/x, which a rehearsal cannot provide`,
     );
   });

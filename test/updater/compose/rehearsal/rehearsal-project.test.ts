@@ -28,6 +28,7 @@ const build = (model: ComposeModel, changes: Partial<Parameters<typeof buildRehe
       ['db', image('sha256:d', { config: { Healthcheck: { Test: ['CMD', 'x'] } } })],
     ]),
     findCopy: () => null,
+    listNestedCopies: () => [],
     imageVolumeCopies: new Map(),
     containerNames: new Map([['db', ['svc-db-1']]]),
     limits: { memory: 1_000, cpus: 2 },
@@ -191,6 +192,7 @@ describe('buildRehearsalProject', () => {
     }));
     const { services } = build(modelOf({ volumes }), {
       findCopy: (_, { source }) => (source === '/srv/data' ? '/copies/$1' : null),
+      listNestedCopies: (copy) => (copy === '/copies/$1' ? [{ path: 'db', copy: '/copies/4' }] : []),
       imageVolumeCopies: new Map([
         [
           'app',
@@ -204,6 +206,10 @@ describe('buildRehearsalProject', () => {
     expect(services.app?.volumes).toEqual([
       {
         ...{ type: 'bind', source: '/copies/$$1', target: '/data', read_only: false },
+        bind: { create_host_path: false },
+      },
+      {
+        ...{ type: 'bind', source: '/copies/4', target: '/data/db', read_only: false },
         bind: { create_host_path: false },
       },
       { type: 'volume', target: '/other' },
