@@ -26,7 +26,9 @@ const waiting = { env: { READY_WHEN: 'go' } };
 async function expectUntouched(instance: Instance, log: string): Promise<void> {
   await expectAsBefore(instance, log);
   await expectNothingLeft(instance, log);
-  expect(await readdir(join(instance.directory, '.svc-updater'))).toEqual(['.gitignore']);
+  expect(await readdir(join(instance.directory, '.svc-updater'))).toEqual(
+    expect.not.arrayContaining(['rehearsal', 'restore', 'lock']),
+  );
 }
 
 describe('a rehearsal', () => {
@@ -38,6 +40,14 @@ describe('a rehearsal', () => {
       ends: [rehearsed],
     });
     await expectUntouched(instance, log);
+    const plan = await instance.update(['plan', '--target', 'v1.1.0']);
+    expect(plan.log).toMatch(
+      /INFO {2}plan rehearsed at [\d: -]+ UTC: v1\.1\.0 became ready on a copy of the data/,
+    );
+    await instance.write('.env', `${await instance.read('.env')}SVC_HOST=changed\n`);
+    expect((await instance.update(['plan', '--target', 'v1.1.0', '--accept-drift'])).log).not.toContain(
+      'rehearsed at',
+    );
   });
 
   test('reports that a bad release failed, with its log', async () => {
@@ -48,6 +58,10 @@ describe('a rehearsal', () => {
       ends: [/^failed \(rehearsal-failed\): nothing was changed; v1\.0\.0 is still running/],
     });
     await expectUntouched(instance, log);
+    const plan = await instance.update(['plan', '--target', 'v1.1.1']);
+    expect(plan.log).toMatch(
+      /WARN {2}plan a rehearsal at [\d: -]+ UTC failed: v1\.1\.1 did not become ready/,
+    );
   });
 
   test('has no result if the running version does not become ready on the copy', async () => {

@@ -26,6 +26,7 @@ import {
   recordRehearsal,
   removeRehearsal,
 } from '../compose/rehearsal/rehearsal-record.ts';
+import { hashPlan, writeRehearsalResult } from '../compose/rehearsal/rehearsal-result.ts';
 import { type RehearsedVersion, runVersion } from '../compose/rehearsal/run-version.ts';
 import { dataSelectionFactsOf, surveyData } from '../compose/restore-point/plan-restore-point.ts';
 import {
@@ -50,6 +51,8 @@ const isolatingEngineVersion = 28;
 const memoryFactor = 1.25;
 /** Memory in bytes for the helper containers. */
 const memoryReserve = 256 * 1024 ** 2;
+/** Maximum length in characters of a stored message. A release may cause a long error. */
+const maxMessageLength = 2_000;
 /** Share of the available memory that one container of the rehearsal may use. */
 const memoryShare = 0.75;
 
@@ -113,21 +116,26 @@ async function rehearse(
 ): Promise<{ sentence: string; facts: LogFields } | null> {
   const { engine, log, options } = context;
   await requireSupportedEngine(engine);
-  const { plan, plannedModel } = await planUpdateWithoutLock(context, instance, soFar);
-  const { project } = plan.installation;
-  const parent = resolveRestorePointsDirectory(options.data.restoreDir, instance.paths, project);
+  const { location, paths } = instance;
+  const parent = resolveRestorePointsDirectory(options.data.restoreDir, paths, location);
   const record = await recordRehearsal(context, instance, parent);
-  const state = stateDirectoryOf(instance.location.mountedAt);
-  let result: RehearsalResult;
+  const state = stateDirectoryOf(location.mountedAt);
+  let result: RehearsedUpdate;
   try {
+    const { plan, plannedModel } = await planUpdateWithoutLock(context, instance, soFar);
     const prepared = await runPullPhase(context, plan, { earlyModel: plannedModel, journal: null });
     if (hasNothingToUpdate(prepared)) return null;
     log.enterPhase('save');
-    result = await runRehearsal(context, instance, prepared, record);
+    const run = runRehearsal(context, instance, prepared, record);
+    result = await run.catch(async (error) => {
+      await storeResult(context, state, prepared, error);
+      throw error;
+    });
+    await storeResult(context, state, prepared, result);
   } catch (error) {
     throw toRehearsalError(error);
   } finally {
-    const rehearsal = { project: project.name, state, paths: instance.paths, record };
+    const rehearsal = { project: location.name, state, paths, record };
     await removeRehearsal(engine.uncancellable(), rehearsal).catch((cause: Error) =>
       log.warn(
         `the rehearsal could not be removed completely, so the next update, rollback or rehearsal tries again: ${cause.message}`,
@@ -135,11 +143,34 @@ async function rehearse(
     );
   }
   const { from, to, bytes, without, readyMs } = result;
+  const sentence = `rehearsed ${from} → ${to}: ${formatReadiness(result)}`;
+  return { sentence, facts: { from, to, bytes, without, readySeconds: Math.round(readyMs / 1000) } };
+}
+
+function formatReadiness({ to, bytes, without, readyMs }: RehearsedUpdate): string {
   const copied = [formatSize(bytes), ...without.map((each) => `without ${each}`)].join(', ');
-  return {
-    sentence: `rehearsed ${from} → ${to}: ${to} became ready on a copy of the data (${copied}) after ${formatSeconds(readyMs)}`,
-    facts: { from, to, bytes, without, readySeconds: Math.round(readyMs / 1000) },
+  return `${to} became ready on a copy of the data (${copied}) after ${formatSeconds(readyMs)}`;
+}
+
+/** Stores the result for the command `plan`. A cancelled rehearsal has no result. */
+async function storeResult(
+  { log, startedAt }: RunContext,
+  state: string,
+  plan: PreparedPlan,
+  result: unknown,
+): Promise<void> {
+  if (result instanceof Error && !(result instanceof UpdateError)) return;
+  const isFailed = result instanceof UpdateError && result.code === 'rehearsal-failed';
+  const stored = {
+    plan: hashPlan(plan),
+    at: new Date(startedAt).toISOString(),
+    isReady: result instanceof UpdateError ? (isFailed ? false : null) : true,
+    message: log
+      .maskText(result instanceof UpdateError ? result.message : formatReadiness(result as RehearsedUpdate))
+      .slice(0, maxMessageLength),
   };
+  // A missing result does no harm.
+  await writeRehearsalResult(state, stored).catch(() => {});
 }
 
 async function requireSupportedEngine(engine: Engine): Promise<void> {
@@ -158,7 +189,7 @@ function toRehearsalError(error: unknown): unknown {
   return new UpdateError('rehearsal-inconclusive', message, { detail, cause: error });
 }
 
-interface RehearsalResult {
+interface RehearsedUpdate {
   from: string;
   to: string;
   /** Size of the copy. */
@@ -174,7 +205,7 @@ async function runRehearsal(
   instance: FoundInstance,
   plan: PreparedPlan,
   record: RehearsalRecord,
-): Promise<RehearsalResult> {
+): Promise<RehearsedUpdate> {
   const { engine, log, options } = context;
   const { installation } = plan;
   const { project, app } = installation;

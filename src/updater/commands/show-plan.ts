@@ -12,9 +12,11 @@ import { isGeneratedComposeFile } from '../compose/inspect/installation.ts';
 import { formatSettingsLines } from '../compose/inspect/services/choices.ts';
 import { findAffectedContainerWarnings } from '../compose/plan/affected-containers.ts';
 import { hasChangesFromPulledImages } from '../compose/plan/files/draft-file-changes.ts';
+import type { PreparedPlan } from '../compose/plan/prepared-plan.ts';
 import { preparePlan } from '../compose/prepare/prepare-plan.ts';
 import { findLocalImages } from '../compose/pull/local-tags.ts';
 import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
+import { findRehearsalResult } from '../compose/rehearsal/rehearsal-result.ts';
 import { dataSelectionFactsOf } from '../compose/restore-point/plan-restore-point.ts';
 import { evaluateDataSettings, formatDataSettingProposal } from '../data/selection/evaluate-data.ts';
 import { floatingTagUpdatesOf } from '../plan/check-stale-tags.ts';
@@ -103,9 +105,26 @@ export async function showPlan(
     log.info(`new services in this release that the update will start first: ${added.join(', ')}`);
   if (newServices.length > 0)
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
+  await logRehearsal(context, stateDirectoryOf(instance.location.mountedAt), prepared);
   await requireNoDataLoss(engine, prepared);
   await runPreflight(context, prepared);
   return logUpdatePlanResult(log);
+}
+
+/** Logs the result of a rehearsal of the same plan. */
+async function logRehearsal(
+  { log, startedAt }: RunContext,
+  state: string,
+  prepared: PreparedPlan,
+): Promise<void> {
+  const result = await findRehearsalResult(state, prepared, startedAt);
+  if (result === null) return;
+  const at = `${result.at.slice(0, 16).replace('T', ' ')} UTC`;
+  if (result.isReady) log.info(`rehearsed at ${at}: ${result.message}`);
+  else
+    log.warn(
+      `a rehearsal at ${at} ${result.isReady === null ? 'had no result' : 'failed'}: ${result.message}`,
+    );
 }
 
 /** @throws UpdateError pull-unknown if a registry does not have an image that the update would pull */
