@@ -24,8 +24,15 @@ After each, everything must be as before, including the data.
 
   --only NAME,…   only releases whose name contains one of these
   --list          print the bad releases
+  --rehearse      rehearses each release instead of updating to it: nothing may change
   --shared-disk   only releases that fill the disk of engine, data and journal, also with kills at each step
 `;
+
+/**
+ * Releases that a rehearsal does not find: only the worker is bad, the app exits after it was healthy, or the kernel or the
+ * guard kills a process.
+ */
+const notFound = ['bad-worker', 'dies-after-ten-seconds', 'killed-for-memory', 'fills-disk'];
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -36,6 +43,7 @@ async function main(argv: readonly string[]): Promise<number> {
     options: {
       only: { type: 'string', default: '' },
       list: { type: 'boolean', default: false },
+      rehearse: { type: 'boolean', default: false },
       'shared-disk': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -65,7 +73,9 @@ async function main(argv: readonly string[]): Promise<number> {
       host,
       kinds,
       of: (kind) =>
-        playsOf(kind).filter(({ name }) => values.only.split(',').some((part) => name.includes(part))),
+        playsOf(kind, values.rehearse).filter(({ name }) =>
+          values.only.split(',').some((part) => name.includes(part)),
+        ),
       isLive: true,
       directory: join(tmpdir(), `svc-updater-bed-${process.pid}`),
     });
@@ -77,13 +87,17 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 /** In every second play, the app writes until it is stopped. */
-function playsOf(kind: DataKind): Play[] {
+function playsOf(kind: DataKind, isRehearsed: boolean): Play[] {
   return badReleases(kind).map((release, at) => ({
     name: release.name,
     detail: at % 2 === 0 ? 'paused' : 'writing on',
-    again: `${kind} --only ${release.name}`,
+    again: `${kind}${isRehearsed ? ' --rehearse' : ''} --only ${release.name}`,
     run: (stage, log) =>
-      tryRelease(stage, { ...release, tag: `v2.0.${at + 1}`, isWriting: at % 2 === 1 }, log),
+      (isRehearsed ? rehearse : tryRelease)(
+        stage,
+        { ...release, tag: `v2.0.${at + 1}`, isWriting: at % 2 === 1 },
+        log,
+      ),
   }));
 }
 
@@ -135,4 +149,38 @@ async function tryRelease(
   await stage.setGate('open');
   await stage.awaitWrites();
   return { ended: '', isReusable: true };
+}
+
+async function rehearse(
+  stage: RestoreStage,
+  { name, tag, env, labels, patience = 15, isWriting }: BadRelease & { tag: string; isWriting: boolean },
+  log: (text: string) => void,
+): Promise<{ ended: string; isReusable: boolean }> {
+  await stage.publish(tag, { LIVE: 'yes', ...env }, labels);
+  await stage.awaitWrites();
+  await stage.pause();
+  await stage.touch();
+  const before = await lookWhole(stage);
+  const { length } = await stage.boots();
+  if (isWriting) {
+    await stage.setGate('open');
+    await stage.awaitWrites();
+  }
+  const args = ['rehearse', '--target', tag, '--wait-timeout', `${patience}`];
+  const result = await stage.instance.startUpdate(args, { patience: 400 }).done;
+  log(result.log);
+  await stage.instance.waitUntilHealthy(60);
+  if (isWriting) await stage.pause();
+  const ended = lastLine(result);
+  const isFound = result.exitCode === 4 && ended.startsWith('failed (rehearsal-failed)');
+  survive([
+    ...(isFound || notFound.includes(name) ? [] : [`exit code ${result.exitCode}: ${ended}`]),
+    ...(await judgeWhole(stage, before, [], isWriting)),
+    ...(await judgeLive(stage)),
+    ...(await judgeVersion(stage, versions.old)),
+    ...judgeBoots((await stage.boots()).slice(length)),
+  ]);
+  await stage.setGate('open');
+  await stage.awaitWrites();
+  return { ended: isFound ? '' : ended, isReusable: true };
 }

@@ -10,6 +10,7 @@ import {
   isMissingFileError,
   systemErrorCodeOf,
 } from '../../../core/files/file-system.ts';
+import { removeTree } from '../../../core/files/remove-tree.ts';
 import type { HostPaths } from '../../../core/mounts/host-paths.ts';
 import { createJsonTextSchema } from '../../../core/text/json-text.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -171,12 +172,22 @@ export async function removeRehearsal(
   if (copiesPath === null)
     throw new UpdateError('outside-mounts', `the copies in ${copies} are not mounted into this container`);
   await requireRootOwnedPath(copiesPath);
-  await removeRestorePointDirectory({ directory: copiesPath, isOutsideStateDirectory: true });
+  await removeCopies(copiesPath);
   // Fails if the directory still contains restore points.
   if (dirname(dirname(copiesPath)) === state) await rmdir(dirname(copiesPath)).catch(() => {});
   // Another rehearsal may have removed the same objects, and may have recorded itself since.
   const current = await readRehearsalRecord(state);
   if (current?.token === token) await rm(join(state, directoryName), { recursive: true, force: true });
+}
+
+/** Removes the directory of the copies. A release may have created paths in it that are too long for the command `rm`. */
+export async function removeCopies(directory: string): Promise<void> {
+  const location = { directory, isOutsideStateDirectory: true };
+  await removeRestorePointDirectory(location).catch(async () => {
+    for (const name of await readdir(directory))
+      await removeTree(directory, Buffer.from(join(directory, name)));
+    await removeRestorePointDirectory(location);
+  });
 }
 
 export const listRehearsedContainers = (engine: Engine, token: string): Promise<ListedContainer[]> =>
