@@ -98,7 +98,11 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
       'data',
       ...below('compose', 'data-services inspect loop pull replace rollback save'),
     ],
-    'compose/rehearsal': [...run, 'data', ...below('compose', 'health inspect plan restore-point verify')],
+    'compose/rehearsal': [
+      ...run,
+      'data',
+      ...below('compose', 'health inspect plan prepare restore-point verify'),
+    ],
     'compose/bump': ['run', 'run/log', 'compose/inspect', 'compose/verify-edit'],
     compose: [
       ...run,

@@ -53,9 +53,10 @@ const commands: Record<UpdaterCommand, (line: CommandLine) => number | Promise<n
   update: withInstance({
     kind: 'run',
     onProject: async (context, instance, soFar) => {
-      if (context.options.rehearse)
-        await (await loadRehearse()).rehearseBeforeUpdate(context, instance, soFar);
-      return updateProject(context, instance, soFar);
+      const rehearsedPlan = context.options.rehearse
+        ? await (await loadRehearse()).rehearseBeforeUpdate(context, instance, soFar)
+        : null;
+      return updateProject({ ...context, rehearsedPlan }, instance, soFar);
     },
     onStack: async (given) => (await loadSwarm()).updateStack(given),
   }),

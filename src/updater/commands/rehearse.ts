@@ -10,6 +10,7 @@ import type { FoundInstance } from '../compose/inspect/find-project/find-instanc
 import type { PreparedPlan } from '../compose/plan/prepared-plan.ts';
 import { findReleaseCommand } from '../compose/plan/release/release-label.ts';
 import { newVersionNameOf, previousVersionNameOf } from '../compose/plan/version-sentences.ts';
+import { hashPlan } from '../compose/prepare/hash-plan.ts';
 import { runPullPhase } from '../compose/pull/run-pull-phase.ts';
 import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
 import { choosePauseLimit, copyRunningData } from '../compose/rehearsal/copy-data.ts';
@@ -26,7 +27,7 @@ import {
   recordRehearsal,
   removeRehearsal,
 } from '../compose/rehearsal/rehearsal-record.ts';
-import { hashPlan, writeRehearsalResult } from '../compose/rehearsal/rehearsal-result.ts';
+import { writeRehearsalResult } from '../compose/rehearsal/rehearsal-result.ts';
 import { type RehearsedVersion, runVersion } from '../compose/rehearsal/run-version.ts';
 import { dataSelectionFactsOf, surveyData } from '../compose/restore-point/plan-restore-point.ts';
 import {
@@ -41,7 +42,7 @@ import { formatSeconds, formatSize, joinWithAnd } from '../run/log/format-values
 import type { LogFields } from '../run/log/run-log.ts';
 import { logSuccess, type RunOutcome } from '../run/log/run-outcome.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { readUnfinishedJournal } from '../run/state/journal.ts';
+import { hasMixedVersions, readUnfinishedJournal } from '../run/state/journal.ts';
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
 import { planUpdateWithoutLock } from './show-plan.ts';
 
@@ -84,17 +85,21 @@ export async function rehearseUpdate(
 }
 
 /**
- * Rehearses an update before it begins. An update that first resumes or undoes an interrupted update is not rehearsed.
+ * Rehearses an update before it begins. Returns the hash of the rehearsed plan. Returns null if nothing was rehearsed:
+ * there is nothing to update, or the update first resumes or undoes an interrupted update.
  * @throws UpdateError rehearsal-failed, rehearsal-inconclusive
  */
 export async function rehearseBeforeUpdate(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
-): Promise<void> {
+): Promise<string | null> {
   const { own, location } = instance;
   const pending = await readUnfinishedJournal(stateDirectoryOf(location.mountedAt));
-  if (pending !== null) return;
+  if (pending !== null && hasMixedVersions(pending)) {
+    context.log.warn('an interrupted update is completed or undone first, so this run is not rehearsed');
+    return null;
+  }
   if (context.options.proof.archive !== null)
     throw new UpdateError('rehearsal-unsupported', 'an update from an archive cannot be rehearsed', {
       advice: 'Run the update without --rehearse.',
@@ -105,7 +110,9 @@ export async function rehearseBeforeUpdate(
       advice: "Remove the updater's container, then run {command} again.",
     });
   const rehearsed = await rehearse(context, instance, soFar);
-  if (rehearsed !== null) context.log.info(`${rehearsed.sentence}; continuing with the update`);
+  if (rehearsed === null) return null;
+  context.log.info(`${rehearsed.sentence}; continuing with the update`);
+  return rehearsed.plan;
 }
 
 /** Rehearses an update, and removes everything that the rehearsal created. Returns null if there is nothing to update. */
@@ -113,7 +120,7 @@ async function rehearse(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
-): Promise<{ sentence: string; facts: LogFields } | null> {
+): Promise<{ sentence: string; facts: LogFields; plan: string } | null> {
   const { engine, log, options } = context;
   await requireSupportedEngine(engine);
   const { location, paths } = instance;
@@ -121,9 +128,12 @@ async function rehearse(
   const record = await recordRehearsal(context, instance, parent);
   const state = stateDirectoryOf(location.mountedAt);
   let result: RehearsedUpdate;
+  let plan: string;
   try {
-    const { plan, plannedModel } = await planUpdateWithoutLock(context, instance, soFar);
-    const prepared = await runPullPhase(context, plan, { earlyModel: plannedModel, journal: null });
+    const planned = await planUpdateWithoutLock(context, instance, soFar);
+    const pull = { earlyModel: planned.plannedModel, journal: null };
+    const prepared = await runPullPhase(context, planned.plan, pull);
+    plan = hashPlan(prepared);
     if (hasNothingToUpdate(prepared)) return null;
     log.enterPhase('save');
     const run = runRehearsal(context, instance, prepared, record);
@@ -144,7 +154,7 @@ async function rehearse(
   }
   const { from, to, bytes, without, readyMs } = result;
   const sentence = `rehearsed ${from} → ${to}: ${formatReadiness(result)}`;
-  return { sentence, facts: { from, to, bytes, without, readySeconds: Math.round(readyMs / 1000) } };
+  return { sentence, plan, facts: { from, to, bytes, without, readySeconds: Math.round(readyMs / 1000) } };
 }
 
 function formatReadiness({ to, bytes, without, readyMs }: RehearsedUpdate): string {

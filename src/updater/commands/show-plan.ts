@@ -113,11 +113,12 @@ export async function showPlan(
 
 /** Logs the result of a rehearsal of the same plan. */
 async function logRehearsal(
-  { log, startedAt }: RunContext,
+  { engine, log, startedAt }: RunContext,
   state: string,
   prepared: PreparedPlan,
 ): Promise<void> {
-  const result = await findRehearsalResult(state, prepared, startedAt);
+  const images = await findLocalImages(engine, [...new Set(prepared.references.values())]);
+  const result = await findRehearsalResult(state, { ...prepared, images }, startedAt);
   if (result === null) return;
   const at = `${result.at.slice(0, 16).replace('T', ' ')} UTC`;
   if (result.isReady) log.info(`rehearsed at ${at}: ${result.message}`);

@@ -15,6 +15,8 @@ export interface RunContext {
   startedAt: number;
   /** Start time from `performance.now()`, to measure durations even if the system clock is changed. */
   beganAt: number;
+  /** Hash of the plan that was rehearsed before the update. Only this plan may be installed. */
+  rehearsedPlan?: string | null;
 }
 
 export type EngineContext = Pick<RunContext, 'engine' | 'log'>;

@@ -69,7 +69,8 @@ export const readers: Reader[] = [
       const [code] = await once(child, 'close');
       return `exit code ${code}, ${printed.trim()}`;
     },
-    ends: each(/^exit code 0, \{"result":null\}$/),
+    // The first line reports that the program waits for input.
+    ends: each(/^exit code 0, \{"bytes":0\}\n\{"result":null\}$/),
   },
   {
     name: 'standard output of a command',

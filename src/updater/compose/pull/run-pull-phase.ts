@@ -1,9 +1,11 @@
+import { UpdateError } from '../../../core/errors/update-error.ts';
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { requireNoDataLoss } from '../checks/check-volumes.ts';
 import { runPreflight } from '../checks/run-preflight.ts';
 import type { PreparedPlan, ProjectUpdatePlan } from '../plan/prepared-plan.ts';
+import { hashPlan } from '../prepare/hash-plan.ts';
 import { preparePlan } from '../prepare/prepare-plan.ts';
 import type { BackgroundPull } from './background-pull.ts';
 import {
@@ -62,6 +64,11 @@ export async function runPullPhase(
   await pullHookImages(context, installation, model, { names, deadline });
   for (const warning of prepared.laterWarnings) log.warn(warning);
   const result = { ...prepared, images: new Map([...images, ...more]) };
+  if (context.rehearsedPlan && context.rehearsedPlan !== hashPlan(result))
+    throw new UpdateError(
+      'rehearsal-inconclusive',
+      'files or images have changed since the update was rehearsed, so it was not installed',
+    );
   await requireNoDataLoss(engine, result);
   if (journal !== null) await runPreflight(context, result);
   return result;

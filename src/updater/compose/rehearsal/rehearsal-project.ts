@@ -204,11 +204,11 @@ function buildService(input: RehearsalProjectInput, service: string): Json {
     ...Object.fromEntries(kept),
     environment: {
       ...own.environment,
-      // Without a value, the engine also removes the variable of the image.
+      // Not null: compose would take the value from an env file of the project.
       ...Object.fromEntries(
         [...Object.keys(own.environment ?? {}), ...(image?.env.keys() ?? [])]
           .filter((name) => proxyVariable.test(name))
-          .map((name) => [name, null]),
+          .map((name) => [name, '']),
       ),
     },
     ulimits: Object.fromEntries(
@@ -272,14 +272,19 @@ function buildMounts(
   service: string,
 ): Json[] {
   const mounts = rehearsedMountsOf(model, service);
-  const targets = new Set(mounts.map(({ target }) => target));
+  const { tmpfs } = (model.services[service] ?? {}) as ComposeService;
+  const inMemory = [tmpfs ?? []].flat().map((entry) => unescapeText(entry.split(':', 1)[0] ?? ''));
+  const targets = new Set([...mounts.map(({ target }) => target), ...inMemory.map(normalizeContainerPath)]);
   const toMounts = (copy: string, target: string, isReadOnly: boolean): Json[] => {
-    const nested = listNestedCopies(copy).map((each) => ({ ...each, target: join(target, each.path) }));
+    // Below a read-only mount, the engine could not create a missing directory.
+    const nested = isReadOnly
+      ? []
+      : listNestedCopies(copy).map((each) => ({ ...each, target: join(target, each.path) }));
     return [
       toBindMount(copy, target, isReadOnly),
       ...nested
         .filter((each) => !targets.has(each.target))
-        .map((each) => toBindMount(each.copy, each.target, isReadOnly)),
+        .map((each) => toBindMount(each.copy, each.target, false)),
     ];
   };
   const ofImage = [...(imageVolumeCopies.get(service) ?? [])].filter(([target]) => !targets.has(target));

@@ -20,7 +20,11 @@ import { type Container, isUp, type ListedContainer } from '../../../engine/obje
 import { rehearsalLabel } from '../../../engine/objects/labels.ts';
 import { removeRestorePointDirectory } from '../../data/restore-point.ts';
 import type { EngineContext } from '../../run/run-context.ts';
-import { createUnfinishedRunError, readUnfinishedJournal } from '../../run/state/journal.ts';
+import {
+  createUnfinishedRunError,
+  hasMixedVersions,
+  readUnfinishedJournal,
+} from '../../run/state/journal.ts';
 import { findRunningLockHolder } from '../../run/state/lock.ts';
 import {
   openStateDirectory,
@@ -84,7 +88,7 @@ export async function recordRehearsal(
     if (holder !== null)
       throw new UpdateError('update-running', `an update is running in container ${holder.name}`);
     const pending = await readUnfinishedJournal(stateDirectoryOf(location.mountedAt));
-    if (pending !== null) throw createUnfinishedRunError(pending);
+    if (pending !== null && hasMixedVersions(pending)) throw createUnfinishedRunError(pending);
     await removeHelperContainers(context.engine, location.name);
   } catch (error) {
     await rm(join(state, directoryName), { recursive: true, force: true });

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
@@ -6,6 +5,7 @@ import { diskFileSystem, replaceFileSafely } from '../../../core/files/file-syst
 import { createJsonTextSchema } from '../../../core/text/json-text.ts';
 import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 import type { PreparedPlan } from '../plan/prepared-plan.ts';
+import { hashPlan } from '../prepare/hash-plan.ts';
 
 const fileName = 'rehearsed.json';
 const maxAgeMs = 7 * 24 * 3_600_000;
@@ -21,14 +21,6 @@ const resultSchema = z.strictObject({
 });
 /** Result of the last rehearsal. */
 export interface RehearsalResult extends z.infer<typeof resultSchema> {}
-
-/** Identifies a plan by its target, its images, and compose's model of the new files. */
-export function hashPlan({ to, model, references, images }: PreparedPlan): string {
-  const ids = [...references].toSorted().map(([service, to]) => [service, images.get(to)?.id ?? null]);
-  return createHash('sha256')
-    .update(JSON.stringify([to, ids, model]))
-    .digest('hex');
-}
 
 /** @param state - state directory */
 export const writeRehearsalResult = (state: string, result: RehearsalResult): Promise<void> =>

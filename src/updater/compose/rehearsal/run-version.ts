@@ -116,15 +116,17 @@ export async function runVersion(context: VersionRunContext, version: RehearsedV
     );
     const took = performance.now() - beganAt;
     log.info(`${version.name} became ready on the copy of the data after ${formatSeconds(took)}`);
-    if (version.isFollowed)
+    if (version.isFollowed) {
       await awaitWithHeartbeat(log, `stopping ${version.name}`, stopInOrder(context, version));
+      end.signal.throwIfAborted();
+    }
     return took;
   } finally {
     // The guard ends last: if this process is killed now, it kills the remaining containers.
-    await removeRehearsedObjects(engine.uncancellable(), record.token).finally(async () => {
-      guard?.send('done');
-      await guard?.close();
-    });
+    // After a failure, they are removed again when the rehearsal ends.
+    await removeRehearsedObjects(engine.uncancellable(), record.token).catch(() => {});
+    guard?.send('done');
+    await guard?.close();
     await rm(directory, { recursive: true, force: true });
   }
 }
@@ -219,17 +221,21 @@ async function startAndAwait(
   { scale, ids }: { scale: ReadonlyMap<string, number>; ids: readonly string[] },
 ): Promise<void> {
   const { engine } = context;
+  let remaining = scale;
   for (let restarts = 0; ; restarts++) {
     try {
-      return await startOnce(context, version, compose, { scale, ids });
+      return await startOnce(context, version, compose, { scale: remaining, ids });
     } catch (error) {
       const containers = await engine.inspectContainers(ids);
       await requireNotKilled(engine, containers);
       // Many apps exit until their database responds.
       const isRestartable = containers.some(
-        (each) => each.status === 'exited' && version.restartedServices.includes(serviceOf(each)),
+        (each) => hasFailed(each) && version.restartedServices.includes(serviceOf(each)),
       );
       if (!isRestartable || restarts >= maxRestarts) throw error;
+      // Services that run once, and have succeeded, must not run again.
+      const completed = containers.filter((each) => hasSucceeded(each)).map(serviceOf);
+      remaining = new Map([...scale].filter(([service]) => !completed.includes(service)));
       await sleepFor(restartPauseMs, engine.aborted);
     }
   }

@@ -149,14 +149,25 @@ export async function copyMountsWhileStopped(
   await requireVolumes(dataContext, mounts, 'save-failed');
   const shares = groupMountsByService(location, mounts);
   const waiting = new Set<ServiceMounts>();
-  const addWaiting = (share: ServiceMounts) => {
-    if (waiting.size < shares.length && waiting.add(share).size === shares.length) onWaiting();
-  };
-  const copies = shares.map((share) => {
-    // The helper program prints its first line before it waits.
-    const call = { verb: 'cold', stopped, signal, onProgress: () => addWaiting(share) } as const;
-    // After a failure, the others must not wait forever.
-    return copyServiceMounts(dataContext, share, call).finally(() => addWaiting(share));
+  const failed = new AbortController();
+  const copies = shares.map(async (share) => {
+    const onProgress = () => {
+      if (waiting.size < shares.length && waiting.add(share).size === shares.length) onWaiting();
+    };
+    try {
+      // The helper program prints its first line before it waits.
+      const call = {
+        verb: 'cold',
+        stopped,
+        signal: AbortSignal.any([signal, failed.signal]),
+        onProgress,
+      } as const;
+      await copyServiceMounts(dataContext, share, call);
+    } catch (error) {
+      // `stopped` may depend on `onWaiting`, so the others could wait forever.
+      if (waiting.size < shares.length) failed.abort(error);
+      throw error;
+    }
   });
   if (shares.length === 0) onWaiting();
   // Wait for all copies even if one fails, so that no helper container is still running afterwards.

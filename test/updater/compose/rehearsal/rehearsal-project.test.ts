@@ -141,7 +141,7 @@ describe('buildRehearsalProject', () => {
       ...{
         hostname: 'host',
         command: ['run'],
-        environment: { A: '$$x', VIRTUAL_HOST: null, LETSENCRYPT_HOST: null },
+        environment: { A: '$$x', VIRTUAL_HOST: '', LETSENCRYPT_HOST: '' },
         image: 'sha256:a',
         pull_policy: 'never',
       },

@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { PreparedPlan } from '../../../../src/updater/compose/plan/prepared-plan.ts';
+import { hashPlan } from '../../../../src/updater/compose/prepare/hash-plan.ts';
 import {
   findRehearsalResult,
-  hashPlan,
   writeRehearsalResult,
 } from '../../../../src/updater/compose/rehearsal/rehearsal-result.ts';
 import { image } from '../../../build.ts';
