@@ -230,7 +230,10 @@ async function startAndAwait(
       await requireNotKilled(engine, containers);
       // Many apps exit until their database responds.
       const isRestartable = containers.some(
-        (each) => hasFailed(each) && version.restartedServices.includes(serviceOf(each)),
+        (each) =>
+          each.status === 'exited' &&
+          !hasSucceeded(each) &&
+          version.restartedServices.includes(serviceOf(each)),
       );
       if (!isRestartable || restarts >= maxRestarts) throw error;
       // Services that run once, and have succeeded, must not run again.
