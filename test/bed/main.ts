@@ -101,6 +101,29 @@ function playsOf(kind: DataKind, isRehearsed: boolean): Play[] {
   }));
 }
 
+/** Publishes a release, and returns the state and the number of boots before it. */
+async function prepare(
+  stage: RestoreStage,
+  {
+    tag,
+    env,
+    labels,
+    isWriting,
+  }: { tag: string; env: BadRelease['env']; labels: BadRelease['labels'] | undefined; isWriting: boolean },
+): Promise<{ before: Awaited<ReturnType<typeof lookWhole>>; length: number }> {
+  await stage.publish(tag, { LIVE: 'yes', ...env }, labels);
+  await stage.awaitWrites();
+  await stage.pause();
+  await stage.touch();
+  const before = await lookWhole(stage);
+  const { length } = await stage.boots();
+  if (isWriting) {
+    await stage.setGate('open');
+    await stage.awaitWrites();
+  }
+  return { before, length };
+}
+
 async function tryRelease(
   stage: RestoreStage,
   {
@@ -113,17 +136,8 @@ async function tryRelease(
   }: BadRelease & { tag: string; isWriting: boolean },
   log: (text: string) => void,
 ): Promise<{ ended: string; isReusable: boolean }> {
-  await stage.publish(tag, { LIVE: 'yes', ...env }, labels);
-  await stage.awaitWrites();
-  await stage.pause();
-  await stage.touch();
-  const before = await lookWhole(stage);
-  const { length } = await stage.boots();
-  if (isWriting) {
-    await stage.setGate('open');
-    await stage.awaitWrites();
-    await stage.setGate('hold');
-  }
+  const { before, length } = await prepare(stage, { tag, env, labels, isWriting });
+  if (isWriting) await stage.setGate('hold');
   const run = async (...args: string[]) => {
     const done = await stage.instance.startUpdate(args, { patience: 400 }).done;
     log(done.log);
@@ -156,16 +170,7 @@ async function rehearse(
   { name, tag, env, labels, patience = 15, isWriting }: BadRelease & { tag: string; isWriting: boolean },
   log: (text: string) => void,
 ): Promise<{ ended: string; isReusable: boolean }> {
-  await stage.publish(tag, { LIVE: 'yes', ...env }, labels);
-  await stage.awaitWrites();
-  await stage.pause();
-  await stage.touch();
-  const before = await lookWhole(stage);
-  const { length } = await stage.boots();
-  if (isWriting) {
-    await stage.setGate('open');
-    await stage.awaitWrites();
-  }
+  const { before, length } = await prepare(stage, { tag, env, labels, isWriting });
   const args = ['rehearse', '--target', tag, '--wait-timeout', `${patience}`];
   const result = await stage.instance.startUpdate(args, { patience: 400 }).done;
   log(result.log);

@@ -138,10 +138,10 @@ async function rehearse(
     log.enterPhase('save');
     const run = runRehearsal(context, instance, prepared, record);
     result = await run.catch(async (error) => {
-      await storeResult(context, state, prepared, error);
+      await storeResult(context, state, plan, error);
       throw error;
     });
-    await storeResult(context, state, prepared, result);
+    await storeResult(context, state, plan, result);
   } catch (error) {
     throw toRehearsalError(error);
   } finally {
@@ -162,17 +162,20 @@ function formatReadiness({ to, bytes, without, readyMs }: RehearsedUpdate): stri
   return `${to} became ready on a copy of the data (${copied}) after ${formatSeconds(readyMs)}`;
 }
 
-/** Stores the result for the command `plan`. A cancelled rehearsal has no result. */
+/**
+ * Stores the result for the command `plan`. A cancelled rehearsal has no result.
+ * @param plan - hash of the rehearsed plan
+ */
 async function storeResult(
   { log, startedAt }: RunContext,
   state: string,
-  plan: PreparedPlan,
+  plan: string,
   result: unknown,
 ): Promise<void> {
   if (result instanceof Error && !(result instanceof UpdateError)) return;
   const isFailed = result instanceof UpdateError && result.code === 'rehearsal-failed';
   const stored = {
-    plan: hashPlan(plan),
+    plan,
     at: new Date(startedAt).toISOString(),
     isReady: result instanceof UpdateError ? (isFailed ? false : null) : true,
     message: log
