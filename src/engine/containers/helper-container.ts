@@ -89,15 +89,15 @@ export const removeHelperContainers = (
   engine: Engine,
   madeFor: string,
   label = scratchLabel,
-): Promise<void> => removeLabelled(engine, label, madeFor);
+): Promise<void> => removeLabelled(engine, `${label}=${madeFor}`);
 
 /** Removes all helper containers of this process, even those whose ids are unknown because a response was lost. */
 export async function removeOwnHelperContainers(engine: Engine): Promise<void> {
-  if (hasMade) await removeLabelled(engine, makerLabel, maker);
+  if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
 }
 
-async function removeLabelled(engine: Engine, label: string, value: string): Promise<void> {
-  for (const { id } of await engine.listContainers({ label: [`${label}=${value}`] }))
+async function removeLabelled(engine: Engine, label: string): Promise<void> {
+  for (const { id } of await engine.listContainers({ label: [label] }))
     await removeHelperContainer(engine, id);
 }
 

@@ -126,17 +126,17 @@ export function chooseMountsToSave(
   for (const service of new Set([...declared.covered, ...readers])) {
     const mounts = own.filter((each) => serviceOf(each) === service).flatMap(({ storage }) => storage);
     for (const mount of mounts.toSorted((a, b) => (a.destination < b.destination ? -1 : 1))) {
-      const { path: hostPath } = mountSourceOf(mount, around);
-      const isRead = readers.includes(service) && (!mount.writable || isConfigurationPath(hostPath, around));
+      const { volume, path } = mountSourceOf(mount, around);
+      const isConfiguration = readers.includes(service) && isConfigurationPath(path, around);
+      const isRead = isConfiguration || (readers.includes(service) && !mount.writable);
       const isSaved = mount.writable && declared.covered.includes(service);
       if ((!isSaved && !isRead) || !savedTypes.includes(mount.type) || isExcluded(service, mount.destination))
         continue;
       const where = `${service}:${mount.destination}`;
-      const { volume, path } = mountSourceOf(mount, around);
       const reason =
         optionsOf(mount, around).type === 'tmpfs'
           ? inMemory
-          : isRead && isConfigurationPath(path, around)
+          : isConfiguration
             ? null
             : noDataReasonOf(mount.type, path, around.files);
       const refusal = findUnsavableReason(where, mount, path, around);
