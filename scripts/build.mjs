@@ -95,7 +95,7 @@ async function buildAgent() {
   judge(
     'agent.mjs, serve.mjs and all chunks',
     sizes.reduce((sum, size) => sum + size),
-    1_180_000,
+    1_190_000,
   );
 
   await build({
@@ -159,7 +159,7 @@ async function buildLibrary() {
   // Whoever uses the library has no types but its own.
   await writeTypes(['server/index', 'server/testing/index'], join(out, 'instance/types'), []);
   await writeFile(join(out, 'instance/openapi.json'), `${JSON.stringify(await openApi(), null, 2)}\n`);
-  await weigh('instance/index.mjs', 485_000);
+  await weigh('instance/index.mjs', 500_000);
   await weigh('instance/testing.mjs', 250_000);
 }
 
@@ -185,13 +185,18 @@ async function buildElements() {
 }
 
 /**
- * The descriptions of the wire's fields are for OpenAPI, those of the elements for their manifest; a page reads none. They are
- * the only literals with a space.
+ * The names, descriptions and keywords of the wire's schemas are for OpenAPI, the descriptions of the elements for their
+ * manifest; a page reads none. The descriptions are the only literals with a space.
  */
 function withoutDescriptions({ onLoad }) {
   onLoad({ filter: /\/src\/(?:web\/tags|wire\/status)\.ts$/ }, async ({ path }) => {
     const { code } = await transform(await readFile(path, 'utf8'), { loader: 'ts' });
-    return { contents: code.replace(/"(?:[^"\\]|\\.)*"/g, (text) => (text.includes(' ') ? '""' : text)) };
+    const contents = code
+      .replace(/(?<=createKeywordField\()[\w.]+(?=\))/g, '[]')
+      .replace(/"(?:[^"\\]|\\.)*"/g, (text) => (text.includes(' ') ? '""' : text))
+      .replace(/(?<=defineSchema\(\s*)"\w+",\s*(?:null|"")/g, '"", ""')
+      .replace(/, ""(?=\))/g, '');
+    return { contents };
   });
 }
 

@@ -124,9 +124,12 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     'available-update': ['application', 'contract', 'deployment', 'store'],
     run: ['application', 'available-update', 'contract', 'deployment', 'reasons', 'store'],
     prefetch: ['application', 'available-update', 'contract', 'deployment', 'run'],
-    schedule: ['application', 'available-update', 'contract', 'run'],
+    rehearsal: ['application', 'contract', 'deployment', 'run'],
+    schedule: ['application', 'available-update', 'contract', 'rehearsal', 'run'],
     http: ['application', 'contract', 'reasons', 'run'],
-    testing: ['application', 'available-update', 'contract', 'http', 'reasons', 'run', 'schedule'],
+    testing: [
+      ...['application', 'available-update', 'contract', 'http', 'reasons', 'rehearsal', 'run', 'schedule'],
+    ],
     serve: 'all',
   },
 };

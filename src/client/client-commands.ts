@@ -1,10 +1,11 @@
 import type { ClientCommand } from './command-line/client-command.ts';
-import { completionCommand } from './commands/completion.ts';
+import { completionCommand } from './command-line/completion.ts';
 import { instanceAutomaticCommand } from './commands/instance-automatic.ts';
 import { instanceCancelCommand } from './commands/instance-cancel.ts';
 import { instanceChannelCommand } from './commands/instance-channel.ts';
 import { instanceFollowCommand } from './commands/instance-follow.ts';
 import { instanceHistoryCommand } from './commands/instance-history.ts';
+import { instanceRehearseCommand } from './commands/instance-rehearse.ts';
 import { instanceReportCommand } from './commands/instance-report.ts';
 import { instanceRollbackCommand } from './commands/instance-rollback.ts';
 import { instanceSkipCommand } from './commands/instance-skip.ts';
@@ -18,6 +19,7 @@ export const clientCommands: readonly ClientCommand[] = [
   instanceChannelCommand,
   instanceSkipCommand,
   instanceAutomaticCommand,
+  instanceRehearseCommand,
   instanceUpdateCommand,
   instanceFollowCommand,
   instanceCancelCommand,

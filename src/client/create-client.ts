@@ -9,9 +9,9 @@ import {
   CommandUsageError,
   interruptedExitCode,
 } from './command-line/client-command.ts';
+import { hiddenCompletionCommandName, listCompletions } from './command-line/completion.ts';
 import { findCommand, parseClientCommand } from './command-line/parse-client-command.ts';
 import { getProductNames, setProductNames } from './command-line/product-names.ts';
-import { hiddenCompletionCommandName, listCompletions } from './commands/completion.ts';
 import { formatCommandHelp, formatGeneralHelp } from './output/help.ts';
 import { escapeControlCharacters, formatJsonLine } from './output/text.ts';
 

@@ -5,6 +5,7 @@ import type {
   EndState,
   JobKind,
   ReasonCode,
+  RehearsalState,
   UpToDateCode,
 } from '../wire/codes.ts';
 import { unitTexts } from '../wire/texts/times.ts';
@@ -169,6 +170,10 @@ export const englishTexts = {
   unavailableBriefly: (product: string) => `${product} will be unavailable for a few seconds.`,
   unavailableAsLast: (product: string, time: string) =>
     `${product} will be unavailable for about ${time} (based on the last update).`,
+  tryOnCopy: 'Try on a copy',
+  readyAfter: (time: string) => `It became ready after ${time}.`,
+  unavailableAsRehearsed: (product: string, time: string) =>
+    `${product} will be unavailable for about ${time} (based on the trial).`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
   /** `time` says how long ago the release was skipped. It is empty if this is unknown. */
@@ -245,6 +250,7 @@ export const englishTexts = {
   /** Label of a number field. `{days}` is the position of the field in the sentence. */
   minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',
+  rehearseFirst: 'Try each release on a copy of the data first',
   nextAutomatic: (day: string, time: string, zone: string) =>
     `The next automatic update can start ${day} after ${time} (${zone}).`,
   nextAutomaticSoon: 'The next automatic update starts as soon as no jobs are blocking it.',
@@ -291,6 +297,14 @@ export const englishTexts = {
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
   blockedBy: {} as Partial<Record<AutomaticUpdateBlockingCode, CodeText>>,
+  /** States of a rehearsal. The functions receive the version. */
+  rehearsals: {
+    running: (version) => `Trying ${version}…`,
+    succeeded: (version) => `${version} became ready on a copy of the data`,
+    failed: (version) => `${version} did not become ready on a copy of the data`,
+    inconclusive: (version) => `It is unknown whether ${version} becomes ready`,
+    cancelled: (version) => `The trial of ${version} was stopped`,
+  } as Partial<Record<RehearsalState, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
   /** Outcome of a successful rollback in the list of past updates. */
   rolledBack: 'rolled back',

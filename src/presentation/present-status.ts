@@ -1,8 +1,8 @@
 import type { UpdateRequestBody } from '../wire/api-client/update-api-client.ts';
 import { automaticCaller } from '../wire/codes.ts';
 import { findRollbackableRun } from '../wire/derived/rollbackable-run.ts';
-import type { BlockingJob, FeedProblem, Reason, Run, Status } from '../wire/status.ts';
-import { isLessThanMinuteAway } from '../wire/texts/times.ts';
+import type { BlockingJob, FeedProblem, Reason, Rehearsal, Run, Status } from '../wire/status.ts';
+import { formatAutomaticUpdate, formatBlockedReason } from './present-automatic.ts';
 import {
   createButton,
   createMessageBox,
@@ -147,6 +147,7 @@ export function presentAvailableUpdate(
           [preparation || t.backUpFirst],
           preparation === '' ? { link: backup } : {},
         ),
+      status.rehearsal && presentRehearsal(status.rehearsal, t),
       { kind: 'notes', releases: releases.filter((one) => one.notes?.trim()) },
       { kind: 'settings', settings: next?.settings ?? [] },
       createMutedText(
@@ -166,11 +167,31 @@ export function presentAvailableUpdate(
         { kind: 'start', order: createLatestUpdateRequest(status) },
         'primary',
       ),
+      status.rehearsal?.state === 'running'
+        ? createButton('cancel', t.cancel, { kind: 'cancel-rehearsal' })
+        : createButton('rehearse', t.tryOnCopy, { kind: 'rehearse', order: { target: to } }),
       // A required intermediate release cannot be skipped.
       later === null && createButton('skip', t.skipThis, { kind: 'skip', version: goal }, 'quiet'),
       notes,
     ],
   };
+}
+
+/** Describes a running rehearsal, or the result of the last one. */
+export function presentRehearsal(
+  { version, state, startedAt, message, advice, readySeconds }: Rehearsal,
+  t: TextsAndFormats,
+): MessageBox {
+  const begun = t.age(startedAt);
+  return createMessageBox(
+    state === 'failed' ? 'bad' : state === 'inconclusive' ? 'warn' : '',
+    formatCodeText(t.rehearsals, state, version),
+    [
+      readySeconds ? t.readyAfter(t.seconds(readySeconds)) : t.sentence(message),
+      advice,
+      begun && t.startedAgo(begun),
+    ],
+  );
 }
 
 const majorOf = (version: string): string | undefined => /\d+/.exec(version)?.[0];
@@ -214,55 +235,23 @@ function formatDownloadState({ next, prefetch }: Status, t: TextsAndFormats): st
   return prefetch?.state === 'downloading' && t.downloading(prefetch.percent);
 }
 
-function durationText({ next, restorePoint }: Status, downtime: number | null, t: TextsAndFormats): string {
+function durationText(
+  { next, restorePoint, rehearsal }: Status,
+  downtime: number | null,
+  t: TextsAndFormats,
+): string {
   const seconds = next?.estimatedSeconds ?? null;
   if (seconds !== null && seconds < 60 && downtime !== null && restorePoint === null)
     return t.estimatedDurationAndDowntime(t.seconds(seconds), t.seconds(Math.max(1, downtime)));
-  const unavailable =
-    downtime === null ? t.unavailableBriefly(t.product) : t.unavailableAsLast(t.product, t.seconds(downtime));
+  const unavailable = rehearsal?.readySeconds
+    ? t.unavailableAsRehearsed(t.product, t.seconds(rehearsal.readySeconds))
+    : downtime === null
+      ? t.unavailableBriefly(t.product)
+      : t.unavailableAsLast(t.product, t.seconds(downtime));
   return joinSentences(
     seconds !== null && t.estimatedDuration(t.seconds(seconds)),
     restorePoint === null && unavailable,
   );
-}
-
-/**
- * Describes the next automatic update, or why there will be no automatic update. Returns an empty text if automatic
- * updates are off.
- */
-export function formatAutomaticUpdate({ automatic, next }: Status, t: TextsAndFormats): string {
-  if (!automatic?.enabled) return '';
-  const { nextAt, blockedBy } = automatic;
-  if (blockedBy || nextAt === null) return formatBlockedReason(automatic, t);
-  const version = next?.version ?? '';
-  if (isDue(nextAt, t)) return t.installedAutomaticallySoon(version);
-  return t.installedAutomatically(version, t.futureDay(nextAt), t.clock(nextAt));
-}
-
-/** Uses the configured time zone, not the user's. */
-export function formatAutomaticUpdateSettings(
-  automatic: NonNullable<Status['automatic']>,
-  t: TextsAndFormats,
-): string {
-  const { enabled, nextAt, timeZone, blockedBy } = automatic;
-  if (!enabled) return t.automaticOff;
-  if (blockedBy || nextAt === null) return formatBlockedReason(automatic, t);
-  if (isDue(nextAt, t)) return t.nextAutomaticSoon;
-  return t.nextAutomatic(t.futureDay(nextAt, timeZone), t.clock(nextAt, timeZone), timeZone);
-}
-
-const isDue = (at: string, t: TextsAndFormats): boolean =>
-  t.now !== null && isLessThanMinuteAway(Date.parse(at), t.now);
-
-/** Describes why no update will be installed automatically; empty if there is no such reason. */
-function formatBlockedReason({ blockedBy }: NonNullable<Status['automatic']>, t: TextsAndFormats): string {
-  if (!blockedBy) return '';
-  const { code, message, since } = blockedBy;
-  if (code !== 'paused')
-    return t.sentence(t.notInstalledAutomatically(formatCodeText(t.blockedBy, code, message)));
-  if (!since) return joinSentences(t.sentence(t.notInstalledAutomatically(message)), t.automaticResumes);
-  const day = t.day(since);
-  return joinSentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
 }
 
 /** Reasons caused by the server's deployment. They are shown with the commands for a manual update. */

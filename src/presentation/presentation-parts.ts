@@ -1,4 +1,8 @@
-import type { RollbackRequestBody, UpdateRequestBody } from '../wire/api-client/update-api-client.ts';
+import type {
+  RehearsalRequestBody,
+  RollbackRequestBody,
+  UpdateRequestBody,
+} from '../wire/api-client/update-api-client.ts';
 import type { RunPhaseRow } from '../wire/derived/phase-rows.ts';
 import type { AddedReleaseSetting, BuildServer, PublishedRelease, Run } from '../wire/status.ts';
 
@@ -89,13 +93,14 @@ export interface ButtonPresentation {
 
 export type ButtonAction =
   | { kind: 'start'; order: UpdateRequestBody }
+  | { kind: 'rehearse'; order: RehearsalRequestBody }
   | { kind: 'rollback'; order: RollbackRequestBody }
   | { kind: 'check-rollback'; to: string }
   | { kind: 'try-again'; run: Run; order: UpdateRequestBody | null }
   | { kind: 'skip'; version: string | null }
   | { kind: 'confirm'; isConfirming: boolean }
   | { kind: 'dismiss' | 'report'; run: Run }
-  | { kind: 'cancel' | 'check' | 'close' | 'reload' };
+  | { kind: 'cancel' | 'cancel-rehearsal' | 'check' | 'close' | 'reload' };
 
 export const createButton = (
   key: string,

@@ -5,6 +5,7 @@ import { listIncludedReleases } from './available-update/choose-update.ts';
 import { estimateUpdateSeconds } from './available-update/estimate-seconds.ts';
 import type { Prefetcher } from './prefetch/prefetcher.ts';
 import { fetchBuildServers } from './reasons/build-servers.ts';
+import type { Rehearser } from './rehearsal/rehearser.ts';
 import type { ServerContextWithRuns } from './run/request/server-context-with-runs.ts';
 import { rethrowAsUnavailable } from './run/update-api.ts';
 import type { AutomaticUpdateScheduler } from './schedule/automatic-update-scheduler.ts';
@@ -13,12 +14,13 @@ import type { UpgradePathRunner } from './schedule/upgrade-path-runner.ts';
 
 interface StatusParts extends ServerContextWithRuns {
   prefetcher: Prefetcher;
+  rehearser: Rehearser;
   automatic: AutomaticUpdateScheduler;
   paths: UpgradePathRunner;
 }
 
 export async function buildStatus(parts: StatusParts, notes: boolean): Promise<Status> {
-  const { settings, timing, observations, history, offers, prefetcher, automatic, paths } = parts;
+  const { settings, timing, observations, history, offers, prefetcher, automatic, paths, rehearser } = parts;
   const [observation, jobs, buildServers] = await Promise.all([
     observations.getRecent(),
     fetchJobs(settings, timing).catch(rethrowAsUnavailable),
@@ -29,11 +31,14 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
   const prefetch = prefetcher.progressOf(offer.next?.version);
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.readSettings();
+  const { rehearsal } = rehearser;
   const decision = decideAutomaticUpdate({
     settings: automaticSettings,
     offer,
     known,
     past,
+    rehearsal,
+    hasRestorePoint: settings.restorePoint,
     now: Date.now(),
   });
   const reason = observations.findReasonAgainst(observation, jobs, offer.upToDate?.message ?? null);
@@ -47,6 +52,8 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
       estimatedSeconds: estimateUpdateSeconds(past, { isReady }),
     },
     prefetch,
+    rehearsal:
+      rehearsal?.state === 'running' || rehearsal?.version === offer.next?.version ? rehearsal : null,
     automatic: { ...automaticSettings, ...decision },
     pendingStep: paths.after(past[0]),
     canUpdate: reason === null,

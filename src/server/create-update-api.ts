@@ -10,6 +10,7 @@ import { defaultServerTiming, type ServerTiming } from './contract/timing.ts';
 import type { ValidatedInstanceOptions } from './contract/validate-options.ts';
 import { DeploymentCache } from './deployment/deployment-cache.ts';
 import { Prefetcher } from './prefetch/prefetcher.ts';
+import { Rehearser } from './rehearsal/rehearser.ts';
 import { createDiagnosticReport } from './run/additional-updater/diagnostic-report.ts';
 import { RunStarter } from './run/request/run-starter.ts';
 import { StoreAndEngineCache, stillCheckingMessage } from './run/request/store-and-engine-cache.ts';
@@ -62,9 +63,10 @@ export function createUpdateApi(
   const watch = new RunReconciler(runs, context);
   const starter = new RunStarter(parts);
   const prefetcher = new Prefetcher(parts);
-  const automatic = new AutomaticUpdateScheduler(parts, starter);
+  const rehearser = new Rehearser(parts, starter);
+  const automatic = new AutomaticUpdateScheduler(parts, starter, rehearser);
   const paths = new UpgradePathRunner(parts, starter);
-  const notices = new NotificationSender(parts);
+  const notices = new NotificationSender(parts, rehearser);
   let watching: Promise<void> | null = null;
   let report: ReturnType<typeof createDiagnosticReport> | null = null;
   let refreshedAt = Number.NEGATIVE_INFINITY;
@@ -75,7 +77,7 @@ export function createUpdateApi(
       context.place.forgetDeployment();
       await Promise.all([offers.check(), observations.refresh()]);
     }
-    return buildStatus({ ...parts, prefetcher, automatic, paths }, notes);
+    return buildStatus({ ...parts, prefetcher, rehearser, automatic, paths }, notes);
   };
 
   return {
@@ -89,7 +91,8 @@ export function createUpdateApi(
       await watching;
       await offers.start();
       if (isFirst)
-        for (const check of [prefetcher, automatic, paths, notices]) void repeatCheck(check, context);
+        for (const check of [prefetcher, rehearser, automatic, paths, notices])
+          void repeatCheck(check, context);
     },
     async close() {
       const noted = runs.noteStop();
@@ -105,6 +108,8 @@ export function createUpdateApi(
       return runs.isUnderWay;
     },
     start: (order) => starter.update(order),
+    rehearse: (order) => rehearser.start(order),
+    cancelRehearsal: () => rehearser.cancel(),
     rollbackOffer: () => starter.rollbackOffer(),
     rollback: (order) => starter.rollback(order),
     createReport() {

@@ -23,6 +23,8 @@ export const blockingReasonCodes = [
   'no-restore-point',
   /** The updater has refused the rollback. */
   'rollback-refused',
+  /** Another rehearsal is running. Only for requests to start a rehearsal. */
+  'rehearsal-running',
 ] as const;
 export type ReasonCode = (typeof blockingReasonCodes)[number];
 
@@ -36,6 +38,10 @@ export type JobKind = (typeof jobKinds)[number];
 export const jobStates = ['queued', 'running'] as const;
 
 export const prefetchStates = ['waiting', 'downloading', 'downloaded'] as const;
+
+/** States of a rehearsal. `inconclusive`: it is unknown whether the new version becomes ready. */
+export const rehearsalStates = ['running', 'succeeded', 'failed', 'inconclusive', 'cancelled'] as const;
+export type RehearsalState = (typeof rehearsalStates)[number];
 
 /** Value of the field `by` for runs that were started automatically. */
 export const automaticCaller = 'automatic';
@@ -65,6 +71,10 @@ export const automaticUpdateBlockingCodes = [
    * The release has not been rolled out to this instance. It is available only because an admin checked for updates.
    */
   'rolling-out',
+  /** The release did not become ready on a copy of the data. */
+  'rehearsal-failed',
+  /** It is unknown whether the release becomes ready on a copy of the data, and updates save no restore point. */
+  'rehearsal-inconclusive',
 ] as const;
 export type AutomaticUpdateBlockingCode = (typeof automaticUpdateBlockingCodes)[number];
 

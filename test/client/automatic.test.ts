@@ -10,6 +10,7 @@ const automatic: Automatic = {
   days: [],
   minAgeHours: 72,
   includeMajors: false,
+  rehearse: false,
   nextAt: '2030-03-01T01:00:00.000Z',
   blockedBy: null,
 };
@@ -38,6 +39,7 @@ describe.concurrent('svc instance automatic', () => {
         '  time window     02:00 to 05:00 (Europe/Berlin), mon, tue',
         '  minimum age     none',
         '  major versions  included',
+        '  rehearsal       none',
         'The next automatic update can start on 1 March after 02:00 (Europe/Berlin).\n',
       ].join('\n'),
     });
@@ -47,7 +49,8 @@ describe.concurrent('svc instance automatic', () => {
         'Automatic updates are off.',
         '  time window     02:00 to 05:00 (Europe/Berlin), every day',
         '  minimum age     72 h after publication',
-        '  major versions  excluded\n',
+        '  major versions  excluded',
+        '  rehearsal       none\n',
       ].join('\n'),
     );
     expect([...sent, ...off.sent]).toEqual([]);

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { clientCommands } from '../../src/client/client-commands.ts';
-import { createBashCompletionScript, listCompletions } from '../../src/client/commands/completion.ts';
+import { createBashCompletionScript, listCompletions } from '../../src/client/command-line/completion.ts';
 
 const client = fileURLToPath(new URL('../../src/client/main.ts', import.meta.url));
 /** Defines `svc` as if it were in the PATH. */
@@ -25,6 +25,7 @@ describe('completion', () => {
         'channel',
         'skip',
         'automatic',
+        'rehearse',
         'update',
         'follow',
         'cancel',

@@ -586,7 +586,16 @@ describe.concurrent('on a page', () => {
           await page.keyboard.type('Moon/Tycho');
         }
       }
-      expect(tabbed).toEqual(['from', 'to', 'timeZone', 'days', 'age', 'includeMajors', 'submit']);
+      expect(tabbed).toEqual([
+        'from',
+        'to',
+        'timeZone',
+        'days',
+        'age',
+        'includeMajors',
+        'rehearse',
+        'submit',
+      ]);
       for (const width of [320, 1280]) {
         await page.setViewportSize({ width, height: 720 });
         expect(await stickingOut(page)).toEqual([]);

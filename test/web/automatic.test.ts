@@ -3,7 +3,7 @@ import { englishTexts } from '../../src/presentation/english.ts';
 import {
   formatAutomaticUpdate,
   formatAutomaticUpdateSettings,
-} from '../../src/presentation/present-status.ts';
+} from '../../src/presentation/present-automatic.ts';
 import { createTextsAndFormats } from '../../src/presentation/texts-and-formats.ts';
 import { createAutomaticUpdatesBody, savedSettingsOf } from '../../src/web/model/settings-draft.ts';
 import { automaticOf, statusOf } from './state.ts';

@@ -36,7 +36,7 @@ const minute = 60_000;
 const ago = (milliseconds: number): string => new Date(begun - milliseconds).toISOString();
 const days = (count: number): number => count * 1440 * minute;
 const past: PageAction = { kind: 'history', runs: [endedRun('updated', { id: 'past', downtimeSeconds: 2 })] };
-const offer = 'Update now | Skip this version';
+const offer = 'Update now | Try on a copy | Skip this version';
 const afterFailure = 'Try again | Copy report | Close';
 const recalled = { version: 'v1.4.2', why: 'it deletes backups', url: 'https://example.org/recall' };
 const covered: PageAction = {
@@ -196,7 +196,7 @@ it.each<
       '2 updates are required.',
       'Migrations cannot be undone.',
     ],
-    'Update to v2.0.0 | Skip this version',
+    'Update to v2.0.0 | Try on a copy | Skip this version',
   ],
   [
     'jobs that block the update',
@@ -529,7 +529,12 @@ it('a dialog has no start or rollback button while a request is pending', () => 
     const [, body, actions] = nodesAt(state, 0, contextOf({}));
     return found('button', [body, actions, renderHistorySection(state, contextOf({}))]).map(textOf);
   };
-  expect(buttonsAfter()).toEqual(['Update now', 'Skip this version', 'Roll back to v1.4.1…']);
+  expect(buttonsAfter()).toEqual([
+    'Update now',
+    'Try on a copy',
+    'Skip this version',
+    'Roll back to v1.4.1…',
+  ]);
   expect(buttonsAfter(pressed, status())).toEqual([]);
   expect(buttonsAfter(pressed, { kind: 'closed' })).toEqual([]);
 });

@@ -32,7 +32,9 @@ function viewAfter(told: PageAction[], now = told.length * 1000, closed: string[
 const partOf = ({ parts }: Presentation, kind: string) => parts.find((part) => part && part.kind === kind);
 const ordersIn = ({ actions }: Presentation) =>
   actions.flatMap((action) =>
-    action && 'press' in action && action.press && 'order' in action.press ? [action.press.order] : [],
+    action && 'press' in action && action.press && 'order' in action.press && action.press.kind !== 'rehearse'
+      ? [action.press.order]
+      : [],
   );
 
 const jobs = [
@@ -146,7 +148,7 @@ describe('the first view of a dialog', () => {
     );
     expect(ends.join(' ')).toBe('updated unchanged failed failed broken cancelled broken other-end');
     const reasons = blockingReasonCodes.map((code) => {
-      const reason = /^(?!update).*-(?:queued|running)$/.test(code)
+      const reason = /^(?!update|rehearsal).*-(?:queued|running)$/.test(code)
         ? { ...jobReason, code }
         : { code, message: 'x' };
       return viewAfter([status({ reason })]).kind;
@@ -157,6 +159,7 @@ describe('the first view of a dialog', () => {
       'not-possible',
       ...Array(6).fill('jobs'),
       ...Array(6).fill('available'),
+      'not-possible',
     ]);
   });
 

@@ -30,10 +30,14 @@ const next = {
 const blockedBy = { code: 'paused', message: 'The update to v1.4.1 ended badly.', since: at };
 const automatic = {
   ...{ enabled: true, from: '02:00', to: '05:00', timeZone: 'Europe/Berlin', days: ['sat'] },
-  ...{ minAgeHours: 72, includeMajors: true, nextAt: at, blockedBy },
+  ...{ minAgeHours: 72, includeMajors: true, rehearse: true, nextAt: at, blockedBy },
 };
 const pendingStep = { to: 'v2.0.0', reason: 'The index is being built.', since: at, until: at };
 const skipped = { version: 'v1.5.0', since: at };
+const rehearsal = {
+  ...{ version: 'v1.5.0', state: 'failed', startedAt: at, endedAt: at, by: 'anna', message: 'v1.5.0 exited' },
+  ...{ advice: 'See its log.', readySeconds: 43, log: 'docker logs svc-updater-rehearsal-svc' },
+};
 const prefetch = { state: 'downloading', percent: 42 };
 const upToDate = { code: 'newest', message: 'v1.5.0 is the newest release.' };
 const feedError = { message: 'no answer', nextCheckAt: at, staleSince: at };
@@ -81,6 +85,7 @@ const status = {
   latest: release,
   next,
   prefetch,
+  rehearsal,
   skipped,
   automatic,
   pendingStep,
@@ -114,6 +119,7 @@ const table: Record<string, [whole: object, needed: string]> = {
   PendingStep: [pendingStep, 'to'],
   Skipped: [skipped, 'version'],
   Prefetch: [prefetch, ''],
+  Rehearsal: [rehearsal, 'version'],
   UpToDate: [upToDate, 'code'],
   FeedError: [feedError, 'message'],
   Recalled: [recalled, 'version'],

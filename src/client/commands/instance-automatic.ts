@@ -1,5 +1,5 @@
 import { englishTexts } from '../../presentation/english.ts';
-import { formatAutomaticUpdateSettings } from '../../presentation/present-status.ts';
+import { formatAutomaticUpdateSettings } from '../../presentation/present-automatic.ts';
 import type { AutomaticUpdatesRequestBody } from '../../wire/api-client/update-api-client.ts';
 import { clockTimePattern, dayNames } from '../../wire/codes.ts';
 import type { Automatic } from '../../wire/status.ts';
@@ -44,6 +44,8 @@ export const instanceAutomaticCommand: ClientCommand = {
     },
     'include-majors': { help: 'Also install major versions' },
     'exclude-majors': { instead: 'include-majors', help: 'Do not install major versions' },
+    rehearse: { help: 'Try each release on a copy of the data first, and do not install it if it fails' },
+    'no-rehearsal': { instead: 'rehearse', help: 'Install releases without trying them first' },
     off: { help: 'Turn automatic updates off; every other option of this command turns them on' },
   },
   examples: [
@@ -88,6 +90,7 @@ function choiceOf({ options }: CommandArguments): AutomaticUpdatesRequestBody | 
   if (Object.keys(options).length === 0) return null;
   const { from, to, days, 'min-age': minAge, 'time-zone': timeZone } = options;
   const majors = options['include-majors'] ?? (options['exclude-majors'] && false);
+  const rehearse = options.rehearse ?? (options['no-rehearsal'] && false);
   return {
     enabled: !options.off,
     ...(from && { from: String(from) }),
@@ -96,6 +99,7 @@ function choiceOf({ options }: CommandArguments): AutomaticUpdatesRequestBody | 
     ...(days && { days: daysIn(String(days)) ?? [] }),
     ...(minAge && { minAgeHours: Number(minAge) }),
     ...(majors !== undefined && { includeMajors: majors === true }),
+    ...(rehearse !== undefined && { rehearse: rehearse === true }),
   };
 }
 
@@ -107,6 +111,7 @@ function settingLines({
   days,
   minAgeHours,
   includeMajors,
+  rehearse,
 }: Automatic): string[] {
   const on = days.length === 0 ? 'every day' : days.join(', ');
   return [
@@ -115,6 +120,7 @@ function settingLines({
       ['time window', `${from} to ${to} (${timeZone}), ${on}`],
       ['minimum age', minAgeHours === 0 ? 'none' : `${minAgeHours} h after publication`],
       ['major versions', includeMajors ? 'included' : 'excluded'],
+      ['rehearsal', rehearse ? 'first, on a copy of the data' : 'none'],
     ]),
   ];
 }

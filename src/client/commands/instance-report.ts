@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { fetchReport } from '../../wire/api-client/fetch-report.ts';
 import {
   type ClientCommand,
   type CommandContext,
@@ -21,7 +22,7 @@ export const instanceReportCommand: ClientCommand = {
 async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
   const { args, reader, signal, stderr } = session;
-  const archive = await requireResponseValue(reader.fetchReport(signal), session);
+  const archive = await requireResponseValue(fetchReport(reader, signal), session);
   const time = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
   const file = String(args.options.output ?? `${getProductNames().name}-report-${time}.tar.gz`);
   if (file === '-') {

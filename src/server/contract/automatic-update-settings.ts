@@ -18,6 +18,7 @@ export const applyAutomaticUpdateDefaults = (
   days: [],
   minAgeHours: 72,
   includeMajors: false,
+  rehearse: false,
   ...omitUndefinedSettings(given),
 });
 

@@ -1,6 +1,14 @@
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import type { Channel } from '../../core/release/channel.ts';
-import type { CancelReason, NextRelease, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
+import type {
+  CancelReason,
+  NextRelease,
+  Reason,
+  Rehearsal,
+  RollbackOffer,
+  Run,
+  Status,
+} from '../../wire/status.ts';
 import type { AutomaticUpdateSettingsChange } from './automatic-update-settings.ts';
 
 /** Update that the application requests. */
@@ -22,6 +30,9 @@ export interface UpdateOrder {
   by?: string;
 }
 
+/** Rehearsal that the application requests. */
+export type RehearsalOrder = Pick<UpdateOrder, 'target' | 'settings' | 'by'>;
+
 /** Rollback that the application requests. */
 export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'> {
   /** The version `to` from the rollback offer. It confirms that the caller has read the offer. */
@@ -31,6 +42,8 @@ export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps' |
 /** `UpdateOrder` with defaults applied. A target of null means `next` from the status. */
 export type CompleteUpdateRequest = Required<Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'>> &
   Pick<UpdateOrder, 'allSteps' | 'settings'> & { target: string | null };
+
+export type CompleteRehearsalRequest = Pick<CompleteUpdateRequest, 'target' | 'settings' | 'by'>;
 
 export type CompleteRollbackRequest = Required<RollbackOrder>;
 
@@ -66,6 +79,13 @@ export interface InstanceUpdates {
   update(order?: UpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
   /** Cancels the current run. `by` is the name of the person or program that requests the cancellation. */
   cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
+  /**
+   * Starts a rehearsal: tries the update on a copy of the data. Returns the rehearsal, or the reason why it cannot
+   * start. The status contains its progress and result.
+   */
+  rehearse(order?: RehearsalOrder): Promise<{ rehearsal: Rehearsal } | { reason: Reason }>;
+  /** Stops the running rehearsal. */
+  cancelRehearsal(): Promise<{ rehearsal: Rehearsal } | { reason: CancelReason }>;
   /** Returns the effects of a rollback. This may take minutes, because an updater first checks the restore point. */
   rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
   /** Starts a rollback, or returns the reason why no rollback can start. */

@@ -38,23 +38,28 @@ const when = describeField(
 );
 const force = describeField(z.optional(z.boolean()), 'Start even if this interrupts running jobs.');
 
+const updateTarget = describeField(
+  z.optional(target),
+  'vX.Y.Z or canary; vX.Y.Z-canary.N is treated as canary. Default: `next` from the status',
+  ['v1.5.0', 'canary'],
+);
+const settings = describeField(
+  z.optional(z.pipe(withoutProto, z.record(z.string(), value))),
+  'Values for new settings of the release, by name',
+);
+
 export const updateRequestSchema = z.strictObject({
-  target: describeField(
-    z.optional(target),
-    'vX.Y.Z or canary; vX.Y.Z-canary.N is treated as canary. Default: `next` from the status',
-    ['v1.5.0', 'canary'],
-  ),
+  target: updateTarget,
   when,
   force,
   allSteps: describeField(
     z.optional(z.boolean()),
     'Install all required intermediate releases, then the target. Without a target, `latest` is the target.',
   ),
-  settings: describeField(
-    z.optional(z.pipe(withoutProto, z.record(z.string(), value))),
-    'Values for new settings of the release, by name',
-  ),
+  settings,
 });
+
+export const rehearsalRequestSchema = z.strictObject({ target: updateTarget, settings });
 
 export const rollbackRequestSchema = z.strictObject({
   confirm: describeField(
@@ -97,6 +102,10 @@ export const automaticUpdateFieldSchemas = {
   includeMajors: describeField(
     z.optional(z.boolean()),
     'Whether major versions are also installed automatically',
+  ),
+  rehearse: describeField(
+    z.optional(z.boolean()),
+    'Whether each release is first tried on a copy of the data',
   ),
 };
 

@@ -112,7 +112,7 @@ export function buildUpdaterContainerSpec(
 }
 
 /** Purpose of an additional updater container, and part of its name. */
-type AdditionalUpdaterPurpose = 'rollback' | 'prefetch' | 'report';
+export type AdditionalUpdaterPurpose = 'rollback' | 'prefetch' | 'report' | 'rehearsal';
 
 /** Includes the project in the name, because each container name must be unique on its engine. */
 export const createAdditionalUpdaterName = (

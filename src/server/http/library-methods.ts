@@ -3,8 +3,9 @@ import english from 'zod/v4/locales/en.js';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import type { UpdateApi } from '../run/update-api.ts';
 import type { LibraryOperation } from './endpoint.ts';
+import { isContradictoryStartRequest } from './library-endpoint.ts';
 import { formatMetrics } from './metrics.ts';
-import { isContradictoryStartRequest, libraryOperations } from './operations.ts';
+import { libraryOperations } from './operations.ts';
 
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 
@@ -36,6 +37,8 @@ export function createLibraryMethods(
     },
     status: (requested) => service.status(requested),
     update: async ({ by, ...order } = {}) => call('update', libraryOperations.update, order, by),
+    rehearse: async ({ by, ...order } = {}) => call('rehearse', libraryOperations.rehearse, order, by),
+    cancelRehearsal: () => service.cancelRehearsal(),
     rollbackOffer: () => service.rollbackOffer(),
     rollback: async ({ by, ...order }) => call('rollback', libraryOperations.rollback, order, by),
     cancel: ({ by = name } = {}) => service.cancel(by),

@@ -1,10 +1,11 @@
 import type * as z from 'zod/mini';
 import { updateTargetOf } from '../../core/release/channel.ts';
-import type { CancelReason, Reason, Run } from '../../wire/status.ts';
+import type { CancelReason, Reason, Rehearsal, Run } from '../../wire/status.ts';
 import type { CompleteUpdateRequest } from '../contract/instance-updates.ts';
 import {
   automaticUpdateSettingsSchema,
   channelRequestSchema,
+  rehearsalRequestSchema,
   rollbackRequestSchema,
   skipRequestSchema,
   updateRequestSchema,
@@ -14,9 +15,7 @@ import {
   createProblemResponseObject,
   createSchemaReference,
   type Endpoint,
-  type EndpointDependencies,
   joinIntoParagraph,
-  type LibraryOperation,
 } from './endpoint.ts';
 import {
   addServerTime,
@@ -24,42 +23,19 @@ import {
   hasReceivedLastEvent,
   isEventStreamRequested,
 } from './event-stream.ts';
+import { createLibraryEndpoint } from './library-endpoint.ts';
 import { commonResponseHeaders, createJsonResponse, createRetryLaterError, ProblemError } from './problem.ts';
-import { readJsonBody } from './read-json-body.ts';
 
 const maxOpenStreams = 100;
-
-/** Whether a start request contains both `when: "idle"` and `force: true`. */
-export const isContradictoryStartRequest = (given: unknown): boolean => {
-  const { when, force } = Object(given) as { when?: unknown; force?: unknown };
-  return when === 'idle' && force === true;
-};
-
-function createLibraryEndpoint<Said, Result>({ ask, told, ...endpoint }: LibraryOperation<Said, Result>) {
-  const { body, status = 200 } = endpoint;
-  return {
-    ...endpoint,
-    ask,
-    answer: async (
-      { service, path }: EndpointDependencies,
-      request: Request,
-      by: string,
-    ): Promise<Response> => {
-      const given = await readJsonBody(request, body.schema);
-      if (given === undefined && body.missing !== undefined) throw new ProblemError(400, body.missing);
-      const said = given ?? body.schema.parse({});
-      if (isContradictoryStartRequest(said))
-        throw new ProblemError(400, '`when: "idle"` and `force: true` cannot be combined.');
-      const result = told(await ask(service, said, by), said);
-      return createJsonResponse(status, result, endpoint.isLocated ? { Location: `${path}/progress` } : {});
-    },
-  };
-}
 
 const requireStartedRun = (begun: { run: Run } | { reason: Reason | CancelReason }): object => {
   if ('reason' in begun) throw new ProblemError(409, begun.reason.message, begun);
   return addServerTime(begun.run);
 };
+function requireRehearsal(begun: { rehearsal: Rehearsal } | { reason: Reason | CancelReason }): Rehearsal {
+  if ('reason' in begun) throw new ProblemError(409, begun.reason.message, begun);
+  return begun.rehearsal;
+}
 const returnUnchanged = (result: object): object => result;
 
 const flag = (name: string, description: string) => ({
@@ -140,6 +116,47 @@ const toUpdateOptions = ({
   ...(allSteps && { allSteps }),
   ...(settings && { settings }),
 });
+
+const rehearse = createLibraryEndpoint({
+  id: 'startRehearsal',
+  method: 'POST',
+  at: '/rehearsal',
+  summary: 'Try an update on a copy of the data',
+  body: {
+    name: 'Rehearse',
+    schema: rehearsalRequestSchema,
+    description: 'Without a body, `next` from the status is tried.',
+  },
+  status: 202,
+  success: 'The rehearsal was started. `rehearsal` in the status contains its progress and result.',
+  content: createJsonContent('Rehearsal'),
+  others: {
+    '409': createProblemResponseObject(
+      'The rehearsal cannot start now. `reason` (a Reason) gives the cause.',
+    ),
+  },
+  ask: (service, { target = null, settings }, by) =>
+    service.rehearse({
+      target: target === null ? null : updateTargetOf(target),
+      by,
+      ...(settings && { settings }),
+    }),
+  told: requireRehearsal,
+});
+
+const cancelRehearsal: Endpoint = {
+  id: 'cancelRehearsal',
+  method: 'DELETE',
+  at: '/rehearsal',
+  summary: 'Stop the running rehearsal',
+  status: 202,
+  success: 'The rehearsal is being stopped. It then has the state `cancelled`.',
+  content: createJsonContent('Rehearsal'),
+  others: {
+    '409': createProblemResponseObject('No rehearsal is running. `reason` (a CancelReason) gives the cause.'),
+  },
+  answer: async ({ service }) => createJsonResponse(202, requireRehearsal(await service.cancelRehearsal())),
+};
 
 const getProgress: Endpoint = {
   id: 'getProgress',
@@ -341,7 +358,7 @@ const setAutomatic = createLibraryEndpoint({
   told: returnUnchanged,
 });
 
-export const libraryOperations = { update, rollback, setChannel, skip, setAutomatic };
+export const libraryOperations = { update, rehearse, rollback, setChannel, skip, setAutomatic };
 
 /** All endpoints, in the order of the OpenAPI document. */
 export const endpoints: readonly Endpoint[] = [
@@ -350,6 +367,8 @@ export const endpoints: readonly Endpoint[] = [
   getProgress,
   cancelUpdate,
   getHistory,
+  rehearse,
+  cancelRehearsal,
   getRollback,
   rollback,
   setChannel,

@@ -6,16 +6,14 @@ import { resolveInstallableTarget, type UpdateTarget } from '../available-update
 import { isInTimeWindow } from '../contract/time-window.ts';
 import { DeploymentNotFoundError } from '../deployment/deployment-not-found-error.ts';
 import type { Deployment } from '../deployment/read-deployment.ts';
-import { chooseUpdatedServices } from '../deployment/updated-services.ts';
 import {
-  buildAdditionalUpdaterSpec,
   createAdditionalUpdaterName,
   initialRunFactsOf,
   isUpdaterActive,
   isUpdaterOfInstance,
   prefetchAttemptsLabel,
 } from '../deployment/updater-container.ts';
-import { ensureUpdaterImage } from '../run/launch/launch-updater.ts';
+import { createAdditionalUpdater } from '../run/additional-updater/create-additional-updater.ts';
 import { createUpdaterTargetOptions } from '../run/launch/target-options.ts';
 import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
 import { createRun, RunRecord } from '../run/run-record.ts';
@@ -126,24 +124,23 @@ export class Prefetcher implements RepeatedCheck {
     const { to } = destination;
     const origin = { id: `prefetch-${deployment.project}`, from: settings.version, to, startedAt };
     const record = new RunRecord(createRun(origin));
-    await ensureUpdaterImage(record, { ...this.#parts, signal: closing });
-    const services = await chooseUpdatedServices(engine, deployment, settings);
     const command = ['fetch', ...(await createUpdaterTargetOptions(destination, engine))] as const;
-    const spec = buildAdditionalUpdaterSpec('prefetch', deployment, settings, {
-      command,
-      services,
-      initialFacts: origin,
-    });
-    const container = { ...spec, Labels: { ...spec.Labels, [prefetchAttemptsLabel]: String(tries) } };
-    if (replaced !== undefined) await engine.removeContainer(replaced, { force: true });
+    const labels = { [prefetchAttemptsLabel]: String(tries) };
+    const options = { command, record, home: deployment, signal: closing, labels };
     try {
-      await engine.startContainer(await engine.createContainer(container));
+      const id = await createAdditionalUpdater(
+        'prefetch',
+        options,
+        this.#parts,
+        async () => replaced ?? null,
+      );
+      await engine.startContainer(id);
     } catch (error) {
       // A conflict means that another server has already created the container.
       if (!(error instanceof EngineError) || error.code !== 'conflict') throw error;
     }
     this.#notBefore = 0;
-    const made = await engine.inspectContainer(container.name);
+    const made = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, deployment));
     if (made !== null && isUpdaterActive(made)) this.#follow(made);
   }
 

@@ -1,7 +1,8 @@
 import { EngineError } from '../../engine/http/engine-error.ts';
-import type { CancelReason, Reason, Run } from '../../wire/status.ts';
+import type { CancelReason, Reason, Rehearsal, Run } from '../../wire/status.ts';
 import { ApplicationError } from '../application/call-application.ts';
 import type {
+  CompleteRehearsalRequest,
   CompleteRollbackRequest,
   CompleteUpdateRequest,
   InstanceUpdates,
@@ -22,7 +23,9 @@ export function rethrowAsUnavailable(error: unknown): never {
 }
 
 /** Methods that the API and the library object have in common. */
-type LibraryMethodName = 'status' | 'rollbackOffer' | 'setChannel' | 'skip' | 'setAutomatic' | 'history';
+type LibraryMethodName =
+  | ('status' | 'cancelRehearsal' | 'rollbackOffer' | 'setChannel')
+  | ('skip' | 'setAutomatic' | 'history');
 
 /** Implements the endpoints, independently of HTTP. All methods may throw UnavailableError. */
 export interface UpdateApi extends Pick<InstanceUpdates, LibraryMethodName> {
@@ -32,6 +35,7 @@ export interface UpdateApi extends Pick<InstanceUpdates, LibraryMethodName> {
   isUpdating(): Promise<boolean>;
   start(order: CompleteUpdateRequest): Promise<{ run: Run } | { reason: Reason }>;
   rollback(order: CompleteRollbackRequest): Promise<{ run: Run } | { reason: Reason }>;
+  rehearse(order: CompleteRehearsalRequest): Promise<{ rehearsal: Rehearsal } | { reason: Reason }>;
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
   /** Creates a diagnostic archive that can be attached to an issue. */
   createReport(): Promise<Uint8Array<ArrayBuffer>>;

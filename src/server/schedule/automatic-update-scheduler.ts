@@ -6,9 +6,10 @@ import {
   type AutomaticUpdateSettingsChange,
   omitUndefinedSettings,
 } from '../contract/automatic-update-settings.ts';
+import type { Rehearser } from '../rehearsal/rehearser.ts';
 import type { RunStarter } from '../run/request/run-starter.ts';
 import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
-import { decideAutomaticUpdate, isTimeWindowOver } from './decide-automatic-update.ts';
+import { chooseAutomaticStep, decideAutomaticUpdate, isTimeWindowOver } from './decide-automatic-update.ts';
 import { findPendingUpgradeStep } from './upgrade-path-runner.ts';
 
 /**
@@ -19,13 +20,15 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
   readonly pauseMs: number;
   readonly #parts: ServerContextWithRuns;
   readonly #starter: RunStarter;
+  readonly #rehearser: Rehearser;
   /** Last settings read from the store or written to it; used if the store fails. */
   #settings: AutomaticUpdateSettings;
   #failure = '';
 
-  constructor(parts: ServerContextWithRuns, starter: RunStarter) {
+  constructor(parts: ServerContextWithRuns, starter: RunStarter, rehearser: Rehearser) {
     this.#parts = parts;
     this.#starter = starter;
+    this.#rehearser = rehearser;
     this.#settings = parts.settings.automatic;
     this.pauseMs = parts.timing.automatic;
   }
@@ -61,6 +64,16 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
     if (!settings.enabled) return;
     const next = await this.#findDue(settings);
     if (next === null) return;
+    // Another server may have started a rehearsal.
+    if (settings.rehearse) await this.#rehearser.check();
+    const { rehearsal } = this.#rehearser;
+    const step = chooseAutomaticStep(next.version, { settings, rehearsal, now: Date.now() });
+    if (step === 'wait') return;
+    if (step === 'rehearse') {
+      const started = await this.#rehearser.start({ target: next.version, by: automaticCaller });
+      if ('reason' in started) throw new Error(started.reason.message);
+      return;
+    }
     const isStillDue = async () => (await this.#findDue(await this.readSettings()))?.version === next.version;
     const response = await this.#starter.updateAutomatically(
       { to: next.version, by: automaticCaller },
@@ -86,7 +99,11 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
   async #findDue(settings: AutomaticUpdateSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
-    const { nextAt, blockedBy } = decideAutomaticUpdate({ settings, offer, known, past, now: Date.now() });
+    const { nextAt, blockedBy } = decideAutomaticUpdate({
+      ...{ settings, offer, known, past, now: Date.now() },
+      rehearsal: this.#rehearser.rehearsal,
+      hasRestorePoint: this.#parts.settings.restorePoint,
+    });
     // Set `nextAt` even if the release is blocked: a newer release could be installed then.
     const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
     return findPendingUpgradeStep(past[0]) === null && isDue ? offer.next : null;

@@ -1,6 +1,6 @@
 import { automaticCaller, isSuccessfulOutcome } from '../../wire/codes.ts';
 import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
-import type { Automatic, BlockedBy, NextRelease, Run } from '../../wire/status.ts';
+import type { Automatic, BlockedBy, NextRelease, Rehearsal, Run } from '../../wire/status.ts';
 import type { ChannelFileEffects } from '../available-update/channel-file-effects.ts';
 import type { AvailableUpdate, AvailableUpdateFacts } from '../available-update/choose-update.ts';
 import type { AutomaticUpdateSettings } from '../contract/automatic-update-settings.ts';
@@ -12,6 +12,10 @@ export interface AutomaticUpdateFacts {
   known: Pick<AvailableUpdateFacts, 'releases' | 'notice'>;
   /** All runs including the current one, newest first. */
   past: readonly Run[];
+  /** The running rehearsal, or the last result; null if unknown. */
+  rehearsal: Rehearsal | null;
+  /** Whether each update saves a restore point. */
+  hasRestorePoint: boolean;
   /** Current time in milliseconds since 1970. */
   now: number;
 }
@@ -73,8 +77,12 @@ const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outc
 function findBlockedBy(
   { version, major, settings }: NextRelease,
   isAgeUnknown: boolean,
-  { settings: { includeMajors }, offer: { skipped }, known: { notice: word }, past }: AutomaticUpdateFacts,
+  facts: AutomaticUpdateFacts,
 ): BlockedBy | null {
+  const { offer, known, past } = facts;
+  const { includeMajors } = facts.settings;
+  const { skipped } = offer;
+  const { notice: word } = known;
   const hasFailed = past.some(
     ({ kind, to, outcome }) =>
       kind === 'update' && to === version && (outcome === 'failed' || isBad(outcome)),
@@ -89,7 +97,41 @@ function findBlockedBy(
   if (isAgeUnknown) return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
   if (version === word.held?.version)
     return { code: 'rolling-out', message: `${version} has not been rolled out to this instance yet` };
-  return null;
+  return findRehearsalReason(version, facts);
+}
+
+/**
+ * A release that did not become ready is not installed automatically. If this is unknown, a restore point limits the
+ * risk. Without one, the next rehearsal may have a result.
+ */
+function findRehearsalReason(
+  version: string,
+  { settings, rehearsal, hasRestorePoint, now }: AutomaticUpdateFacts,
+): BlockedBy | null {
+  if (rehearsal?.version !== version) return null;
+  const { state, message } = rehearsal;
+  if (state === 'failed') return { code: 'rehearsal-failed', message };
+  const isUnknown = state === 'cancelled' || (state === 'inconclusive' && !hasRestorePoint);
+  return settings.rehearse && isUnknown && !isOldRehearsal(rehearsal, now)
+    ? { code: 'rehearsal-inconclusive', message }
+    : null;
+}
+
+/** Whether a new rehearsal is needed before an automatic update. There is at most one a day. */
+const isOldRehearsal = ({ endedAt }: Rehearsal, now: number): boolean =>
+  endedAt !== null && now - Date.parse(endedAt) > 24 * hourMs;
+
+/** Returns whether a release that is due is installed now, or first rehearsed. */
+export function chooseAutomaticStep(
+  version: string,
+  { settings, rehearsal, now }: Pick<AutomaticUpdateFacts, 'settings' | 'rehearsal' | 'now'>,
+): 'update' | 'rehearse' | 'wait' {
+  if (!settings.rehearse) return 'update';
+  if (rehearsal?.state === 'running') return 'wait';
+  if (rehearsal?.version !== version) return 'rehearse';
+  if (rehearsal.state === 'failed') return 'wait';
+  if (isOldRehearsal(rehearsal, now)) return 'rehearse';
+  return rehearsal.state === 'cancelled' ? 'wait' : 'update';
 }
 
 /** If the first run is a successful rollback, returns the version that it rolled back. Otherwise, returns null. */

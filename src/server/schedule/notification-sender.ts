@@ -1,6 +1,8 @@
 import { Notifier } from '../../notify/notifier.ts';
-import type { Run } from '../../wire/status.ts';
+import { automaticCaller } from '../../wire/codes.ts';
+import type { Rehearsal, Run } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
+import type { Rehearser } from '../rehearsal/rehearser.ts';
 import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
 
 /** Notifies users of releases and runs (docs/contract.md 8.43). Only one server sends each notification. */
@@ -8,11 +10,13 @@ export class NotificationSender implements RepeatedCheck {
   readonly pauseMs: number;
   readonly wakenBy = 'offer';
   readonly #parts: ServerContextWithRuns;
+  readonly #rehearser: Rehearser;
   readonly #notifier: Notifier;
   /** Keys of notifications known to be claimed by this server or another one. */
   readonly #claimed = new Set<string>();
 
-  constructor(parts: ServerContextWithRuns) {
+  constructor(parts: ServerContextWithRuns, rehearser: Rehearser) {
+    this.#rehearser = rehearser;
     const { settings, timing, listeners } = parts;
     this.#parts = parts;
     this.pauseMs = timing.prefetch;
@@ -43,6 +47,16 @@ export class NotificationSender implements RepeatedCheck {
     const event = urgent === null ? 'offered' : 'urgent';
     const message = [`${version} is available; ${from} is running`, urgent?.why ?? []].flat().join(': ');
     await this.#tell(version, { event, version, from, url, message });
+    const { rehearsal } = this.#rehearser;
+    if (rehearsal?.by === automaticCaller && rehearsal.version === version)
+      await this.#tellOfRehearsal(rehearsal);
+  }
+
+  /** Notifies only of rehearsals that no user is waiting for. */
+  async #tellOfRehearsal({ version, state, message }: Rehearsal): Promise<void> {
+    if (state !== 'failed' && state !== 'inconclusive') return;
+    const { version: from } = this.#parts.settings;
+    await this.#tell(`${version} ${state}`, { event: 'rehearsed', version, from, outcome: state, message });
   }
 
   /** Forgets all claims, so that the next check tries to claim the notifications again. */

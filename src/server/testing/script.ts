@@ -5,6 +5,7 @@ import type {
   NextRelease,
   PublishedRelease,
   Reason,
+  Rehearsal,
   RestorePoint,
   RollbackOffer,
   Run,
@@ -101,6 +102,8 @@ export interface Script {
   runs?: readonly ScriptedRun[];
   /** Delays between the steps of `next.upgradePath`, in order. The last delay is repeated. Default: one second. */
   pendingSteps?: readonly ScriptedPendingStep[];
+  /** Result of each rehearsal. Default: the new version becomes ready. */
+  rehearsal?: Partial<Rehearsal>;
   /** Effects of a rollback, or why a rollback is not possible. Default: there is no restore point. */
   rollback?: RollbackOffer | Reason;
   /**
@@ -128,6 +131,7 @@ export const defaultScriptedStatus: ScriptedStatus = {
   },
   next: { version: 'v1.5.0', major: false },
   prefetch: null,
+  rehearsal: null,
   skipped: null,
   automatic: null,
   pendingStep: null,
@@ -185,3 +189,10 @@ function playedThrough(states: readonly PhaseName[], end: ScriptedEnd): Scripted
   });
   return { steps: [launching, ...steps], end };
 }
+
+/** Returns the entry at the index, or the last entry if the list is shorter. If there is no list, returns `usual`. */
+export const entryOrLast = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
+  list?.[Math.min(at, list.length - 1)] ?? usual;
+
+export const completeNextRelease = (next: ScriptedStatus['next']): NextRelease | null =>
+  next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], settings: [], ...next };

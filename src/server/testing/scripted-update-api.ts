@@ -6,8 +6,8 @@ import { isTooLateToCancel } from '../../wire/derived/phase-rows.ts';
 import type {
   BlockingJob,
   CancelReason,
-  NextRelease,
   Reason,
+  Rehearsal,
   RollbackOffer,
   Run,
   Status,
@@ -18,7 +18,11 @@ import {
   type AutomaticUpdateSettingsChange,
   applyAutomaticUpdateDefaults,
 } from '../contract/automatic-update-settings.ts';
-import type { CompleteRollbackRequest, CompleteUpdateRequest } from '../contract/instance-updates.ts';
+import type {
+  CompleteRehearsalRequest,
+  CompleteRollbackRequest,
+  CompleteUpdateRequest,
+} from '../contract/instance-updates.ts';
 import { filterRunningJobs, findAwaitedJobs, findBlockingReason } from '../reasons/find-blocking-reason.ts';
 import {
   createRunInProgressReason,
@@ -28,13 +32,16 @@ import {
   notRunningReason,
 } from '../reasons/run-reasons.ts';
 import { findSettingsBlockingReason } from '../reasons/settings-reason.ts';
+import { createRehearsalRunningReason, noRehearsalReason } from '../rehearsal/describe-rehearsal.ts';
 import { createRun, isLaunchState, RunRecord } from '../run/run-record.ts';
 import type { UpdateApi } from '../run/update-api.ts';
 import { decideAutomaticUpdate } from '../schedule/decide-automatic-update.ts';
 import { findPendingUpgradeStep } from '../schedule/upgrade-path-runner.ts';
 import {
+  completeNextRelease,
   type Disturbance,
   defaultScriptedStatus,
+  entryOrLast,
   type Script,
   type ScriptedRun,
   type ScriptedStatus,
@@ -45,6 +52,8 @@ import { simulateRun } from './simulate-run.ts';
 
 /** Interval in ms between checks whether a wait is over. */
 const pollIntervalMs = 50;
+/** Duration of a rehearsal in ms at normal speed. */
+const rehearsalMs = 4_000;
 
 /** Update service that simulates runs from a script. It rejects requests for the same reasons as the real service. */
 export class ScriptedUpdateApi implements UpdateApi {
@@ -162,6 +171,40 @@ export class ScriptedUpdateApi implements UpdateApi {
     this.#update({ to: step.to, by: run.by, upgradePath: run.upgradePath });
   }
 
+  async rehearse({
+    target,
+    by,
+  }: CompleteRehearsalRequest): Promise<{ rehearsal: Rehearsal } | { reason: Reason }> {
+    const { next, rehearsal: current } = this.#pieces;
+    const reason = this.#reason([]);
+    if (reason) return { reason };
+    if (current?.state === 'running') return { reason: createRehearsalRunningReason(current.version) };
+    const version = target ?? next?.version ?? '';
+    const rehearsal: Rehearsal = {
+      ...{ version, state: 'running', startedAt: new Date().toISOString(), endedAt: null, by },
+      ...{ message: 'copying the data', advice: null, readySeconds: null, log: null },
+    };
+    this.#change({ rehearsal });
+    const { signal } = this.#over;
+    const message = `${version} became ready on a copy of the data (1.2 GB) after 43 s`;
+    const result = { state: 'succeeded', readySeconds: 43, message, ...this.#script.rehearsal } as const;
+    const end = () => this.#endRehearsal(rehearsal, result);
+    sleep(rehearsalMs / this.#speed, undefined, { signal }).then(end, () => {});
+    return { rehearsal };
+  }
+
+  async cancelRehearsal(): Promise<{ rehearsal: Rehearsal } | { reason: CancelReason }> {
+    const { rehearsal } = this.#pieces;
+    if (rehearsal?.state !== 'running') return { reason: noRehearsalReason };
+    this.#endRehearsal(rehearsal, { state: 'cancelled', message: 'nothing was changed' });
+    return { rehearsal };
+  }
+
+  #endRehearsal(rehearsal: Rehearsal, result: Partial<Rehearsal>): void {
+    if (this.#pieces.rehearsal !== rehearsal) return;
+    this.#change({ rehearsal: { ...rehearsal, ...result, endedAt: new Date().toISOString() } });
+  }
+
   async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
     const { rollback = noRestorePointReason } = this.#script;
     return 'code' in rollback ? { reason: rollback } : { offer: rollback };
@@ -218,7 +261,11 @@ export class ScriptedUpdateApi implements UpdateApi {
     const upToDate = { code: 'none', message: '' } as const;
     const offer = { ...this.#pieces, next: null, upToDate, updateAvailable: false };
     const known = { releases: null, notice: noChannelFileEffects };
-    const decision = decideAutomaticUpdate({ settings, offer, known, past: [], now: Date.now() });
+    const { rehearsal, restorePoint } = this.#pieces;
+    const decision = decideAutomaticUpdate({
+      ...{ settings, offer, known, rehearsal, past: [], now: Date.now() },
+      hasRestorePoint: restorePoint !== null,
+    });
     this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
   }
@@ -348,10 +395,3 @@ export class ScriptedUpdateApi implements UpdateApi {
 }
 
 type PlayedRunOptions = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
-
-/** Returns the entry at the index, or the last entry if the list is shorter. If there is no list, returns `usual`. */
-const entryOrLast = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
-  list?.[Math.min(at, list.length - 1)] ?? usual;
-
-const completeNextRelease = (next: ScriptedStatus['next']): NextRelease | null =>
-  next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], settings: [], ...next };

@@ -1,5 +1,4 @@
 import type { ButtonAction, Presentation } from '../../presentation/presentation-parts.ts';
-import type { UpdateRequestBody } from '../../wire/api-client/update-api-client.ts';
 import { listMissingSettings } from '../../wire/derived/missing-settings.ts';
 import type { Run } from '../../wire/status.ts';
 import { copyText } from '../dom/copy-text.ts';
@@ -201,7 +200,10 @@ export class SvcUpdateDialog extends UpdateElement {
     const { store } = this;
     switch (request.kind) {
       case 'start':
-        return this.#start(request.order);
+      case 'rehearse':
+        return this.#start(request);
+      case 'cancel-rehearsal':
+        return store.cancelRehearsal();
       case 'rollback':
         return store.rollback(request.order);
       case 'check-rollback':
@@ -237,8 +239,8 @@ export class SvcUpdateDialog extends UpdateElement {
     }
   }
 
-  /** Starts an update if all required new settings have a value. */
-  #start(order: UpdateRequestBody): void {
+  /** Starts an update or a rehearsal if all required new settings have a value. */
+  #start({ kind, order }: ButtonAction & { kind: 'start' | 'rehearse' }): void {
     const { values } = this.#local;
     const listed = this.store.state.status?.next?.settings ?? [];
     const [lacking] = listMissingSettings(listed, values);
@@ -250,7 +252,9 @@ export class SvcUpdateDialog extends UpdateElement {
     // Keep the values that the user has typed, because the server may still refuse the update.
     this.#local = { values };
     const given = listed.flatMap(({ name }) => (values?.[name] ? [[name, values[name]]] : []));
-    void this.store.start(given.length === 0 ? order : { ...order, settings: Object.fromEntries(given) });
+    const settings = given.length === 0 ? {} : { settings: Object.fromEntries(given) };
+    if (kind === 'start') void this.store.start({ ...order, ...settings });
+    else void this.store.rehearse({ ...order, ...settings });
   }
 
   async #copy(event: Event, id: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { formatAutomaticUpdateSettings } from '../../presentation/present-status.ts';
+import { formatAutomaticUpdateSettings } from '../../presentation/present-automatic.ts';
 import { joinSentences } from '../../presentation/texts-and-formats.ts';
 import type { NonAdminStatus } from '../../wire/api-client/parse-responses.ts';
 import type { RequestResult } from '../../wire/api-client/request-result.ts';

@@ -3,11 +3,12 @@ import type { RequestResult } from '../../wire/api-client/request-result.ts';
 import { followRun } from '../../wire/api-client/run-follow-events.ts';
 import {
   type AutomaticUpdatesRequestBody,
+  type RehearsalRequestBody,
   type RollbackRequestBody,
   UpdateApiClient,
   type UpdateRequestBody,
 } from '../../wire/api-client/update-api-client.ts';
-import type { Status, ToldRun } from '../../wire/status.ts';
+import type { Rehearsal, Status, ToldRun } from '../../wire/status.ts';
 import {
   initialPageState,
   type PageAction,
@@ -124,6 +125,22 @@ export class PageStore {
       // Only a new status contains the run that is already in progress.
       if (refusal.code === 'update-running') this.requestStatusNow();
     } else await this.#begun(response, (problem) => ({ kind: 'not-started', problem }));
+  }
+
+  async rehearse(order: RehearsalRequestBody): Promise<void> {
+    this.#rehearsed(await this.#reader.startRehearsal(order));
+  }
+
+  async cancelRehearsal(): Promise<void> {
+    this.#rehearsed(await this.#reader.cancelRehearsal());
+  }
+
+  /** Only the status contains the progress of a rehearsal. */
+  #rehearsed(response: RequestResult<Rehearsal>): void {
+    // With 409, the new status shows the reason, for example a run or another rehearsal in progress.
+    if (response.kind === 'problem' && response.problem.status !== 409)
+      this.#dispatch({ kind: 'not-started', problem: response.problem });
+    this.requestStatusNow();
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Channel } from '../../core/release/channel.ts';
-import { formatAutomaticUpdateSettings } from '../../presentation/present-status.ts';
+import { formatAutomaticUpdateSettings } from '../../presentation/present-automatic.ts';
 import type { TextsAndFormats } from '../../presentation/texts-and-formats.ts';
 import { dayNames } from '../../wire/codes.ts';
 import type { Automatic } from '../../wire/status.ts';
@@ -66,6 +66,7 @@ function renderScheduleFields(t: TextsAndFormats): VNodeChild {
     ),
     h('label.plain', beforeAge, renderInput('age', 'number', { min: 0 }), afterAge),
     renderCheckbox(t.includeMajors, 'includeMajors', 'on'),
+    renderCheckbox(t.rehearseFirst, 'rehearse', 'on'),
   );
 }
 

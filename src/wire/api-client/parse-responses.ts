@@ -3,8 +3,10 @@ import {
   nonAdminStatusSchema,
   type Problem,
   problemSchema,
+  type Rehearsal,
   type RollbackOffer,
   type Run,
+  rehearsalSchema,
   rollbackOfferSchema,
   runSchema,
   runWithServerTimeSchema,
@@ -29,6 +31,8 @@ export const parseRunWithServerTime = (value: unknown): ToldRun | null =>
   runWithServerTimeSchema.read(value) ?? null;
 
 export const parseRun = (value: unknown): Run | null => runSchema.read(value) ?? null;
+
+export const parseRehearsal = (value: unknown): Rehearsal | null => rehearsalSchema.read(value) ?? null;
 
 /** Returns null if the version to restore, or the time of its data, is missing. */
 export const parseRollbackOffer = (value: unknown): RollbackOffer | null =>

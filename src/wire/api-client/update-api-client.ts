@@ -1,7 +1,7 @@
-import { readResponseBytes } from '../read-response.ts';
-import type { Automatic, RollbackOffer, Run, Status, ToldRun } from '../status.ts';
+import type { Automatic, Rehearsal, RollbackOffer, Run, Status, ToldRun } from '../status.ts';
 import {
   type NonAdminStatus,
+  parseRehearsal,
   parseRollbackOffer,
   parseRunHistory,
   parseRunWithServerTime,
@@ -15,6 +15,9 @@ import {
   readResponseJson,
 } from './request-result.ts';
 
+/** Timeout in ms for requests for which the server starts an updater and waits for it. */
+export const updaterDeadlineMs = 330_000;
+
 /** In milliseconds. */
 const usualDeadlines = {
   read: 15_000,
@@ -22,8 +25,8 @@ const usualDeadlines = {
   refresh: 30_000,
   /** The server pauses its queue and checks its jobs before it responds. */
   change: 60_000,
-  /** Before the server responds, an updater checks the restore point or creates the report. */
-  check: 330_000,
+  /** Before the server responds, an updater checks the restore point. */
+  check: updaterDeadlineMs,
 };
 
 const json = ['application/json'];
@@ -46,6 +49,8 @@ export interface UpdateRequestBody {
   /** Values for the release's new settings, keyed by name. */
   settings?: Readonly<Record<string, string>>;
 }
+
+export type RehearsalRequestBody = Pick<UpdateRequestBody, 'target' | 'settings'>;
 
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
 export type AutomaticUpdatesRequestBody = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
@@ -101,6 +106,15 @@ export class UpdateApiClient {
     return this.#change(parseRunWithServerTime, { method: 'DELETE', path: '/progress', signal });
   }
 
+  /** The status contains the progress and the result. */
+  startRehearsal(order: RehearsalRequestBody, { signal }: Waiting = {}): Promise<RequestResult<Rehearsal>> {
+    return this.#change(parseRehearsal, { method: 'POST', path: '/rehearsal', body: order, signal });
+  }
+
+  cancelRehearsal({ signal }: Waiting = {}): Promise<RequestResult<Rehearsal>> {
+    return this.#change(parseRehearsal, { method: 'DELETE', path: '/rehearsal', signal });
+  }
+
   /** Fetches the effects of a rollback. Returns a 409 problem if there is no restore point. */
   fetchRollbackOffer({ signal }: Waiting = {}): Promise<RequestResult<RollbackOffer>> {
     return this.#ask(parseRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
@@ -141,27 +155,11 @@ export class UpdateApiClient {
   ): Promise<RequestResult<OpenStream | null>> {
     // The id is a query parameter, because a custom header would cause a CORS preflight request.
     const path = `/progress${lastEventId === null ? '' : `?lastEventId=${encodeURIComponent(lastEventId)}`}`;
-    return this.#open({ path, accept: stream, signal });
+    return this.open({ path, accept: stream, signal });
   }
 
-  /** Fetches the report, an archive that users attach to an issue. */
-  async fetchReport(signal: AbortSignal): Promise<RequestResult<Uint8Array>> {
-    const [deadline, accept] = [this.#deadlines.check, 'application/gzip'];
-    // The deadline includes the body, which may arrive slowly.
-    const late = AbortSignal.timeout(deadline);
-    const either = AbortSignal.any([signal, late]);
-    const opened = await this.#open({ path: '/report', accept, deadline, signal: either });
-    if (opened.kind !== 'ok') return toTimeoutIfLate(opened, late);
-    if (opened.value === null) return createNoResponseResult({ what: 'other', status: 204, type: '' });
-    try {
-      const value = await readResponseBytes(opened.value);
-      return value ? { kind: 'ok', value } : createNoResponseResult({ what: 'large' });
-    } catch (cause) {
-      return toTimeoutIfLate(createNoResponseResult({ what: 'nothing', cause }), late);
-    }
-  }
-
-  async #open(
+  /** Opens a response whose body the caller reads. The result's `value` is null if there is no body. */
+  async open(
     question: Question & { accept: string; signal: AbortSignal },
   ): Promise<RequestResult<OpenStream | null>> {
     const { accept, deadline = this.#deadlines.read, signal } = question;
@@ -243,5 +241,6 @@ interface Question extends Waiting {
   deadline?: number;
 }
 
-const toTimeoutIfLate = (refusal: FailedResult, late: AbortSignal): FailedResult =>
+/** A failure after the deadline counts as a timeout, whatever the cause. */
+export const toTimeoutIfLate = (refusal: FailedResult, late: AbortSignal): FailedResult =>
   refusal.kind === 'none' && late.aborted ? createNoResponseResult({ what: 'late' }) : refusal;

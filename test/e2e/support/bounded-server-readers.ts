@@ -8,6 +8,7 @@ import * as z from 'zod/mini';
 import { toNodeHandler } from '../../../src/server/http/node-handler.ts';
 import { ProblemError } from '../../../src/server/http/problem.ts';
 import { readJsonBody } from '../../../src/server/http/read-json-body.ts';
+import { fetchReport } from '../../../src/wire/api-client/fetch-report.ts';
 import { readEventStream } from '../../../src/wire/api-client/read-event-stream.ts';
 import { followRun } from '../../../src/wire/api-client/run-follow-events.ts';
 import { UpdateApiClient } from '../../../src/wire/api-client/update-api-client.ts';
@@ -16,7 +17,7 @@ import { aborted, count, deadlineFor, each, type Reader, soon } from './bounded-
 
 const never = new AbortController().signal;
 const clientOf = (address: string, flow: Flow) =>
-  new UpdateApiClient({ address, deadlines: { read: deadlineFor(flow), check: deadlineFor(flow) } });
+  new UpdateApiClient({ address, deadlines: { read: deadlineFor(flow) } });
 
 export const readers: Reader[] = [
   {
@@ -36,7 +37,7 @@ export const readers: Reader[] = [
     name: 'report of the server',
     read: async (flow) => {
       const { url } = await serve(flow, { type: 'application/gzip' });
-      return JSON.stringify(await clientOf(url, flow).fetchReport(never));
+      return JSON.stringify(await fetchReport(clientOf(url, flow), never, deadlineFor(flow)));
     },
     ends: each(/"what":"large"/, /"what":"late"/),
   },

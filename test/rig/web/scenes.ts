@@ -184,6 +184,7 @@ export const automatic: Automatic = {
   days: ['mon', 'tue'],
   minAgeHours: 72,
   includeMajors: false,
+  rehearse: false,
   nextAt: ago(-30_000),
   blockedBy: null,
 };

@@ -45,7 +45,15 @@ describe('validateInstanceOptions', () => {
       maxDowntimeSeconds: null,
       prefetch: false,
       automatic: {
-        ...{ enabled: false, from: '02:00', to: '05:00', days: [], minAgeHours: 72, includeMajors: false },
+        ...{
+          enabled: false,
+          from: '02:00',
+          to: '05:00',
+          days: [],
+          minAgeHours: 72,
+          includeMajors: false,
+          rehearse: false,
+        },
         timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       },
       path: '/api/v1/instance/update',

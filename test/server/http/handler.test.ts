@@ -4,7 +4,7 @@ import type { ValidatedInstanceOptions } from '../../../src/server/contract/vali
 import { UnavailableError } from '../../../src/server/run/update-api.ts';
 import { blockingReasonCodes } from '../../../src/wire/codes.ts';
 import { follow } from './follow-events.ts';
-import { MemoryService, notRunning, record, rollbackOffer, secret } from './memory-service.ts';
+import { MemoryService, notRunning, record, rehearsal, rollbackOffer, secret } from './memory-service.ts';
 import { described, door, origin, path, type Question, request, seen } from './send-request.ts';
 
 function rig(settings: Partial<ValidatedInstanceOptions> = {}) {
@@ -24,6 +24,8 @@ const endpoints: [method: string, where: string, question: Question, user: numbe
   ['GET', '/progress', { headers: eventStream }, 403, 200],
   ['DELETE', '/progress', {}, 403, 202],
   ['GET', '/history', {}, 403, 200],
+  ['POST', '/rehearsal', { body: { target: 'v1.5.0', settings: { SMTP_HOST: 'x' } } }, 403, 202],
+  ['DELETE', '/rehearsal', {}, 403, 202],
   ['GET', '/rollback', {}, 403, 200],
   ['HEAD', '/rollback', {}, 403, 200],
   ['GET', '/report', {}, 403, 200],
@@ -76,12 +78,34 @@ describe('the endpoints', () => {
     expect(service.calls).toEqual(['cancel for admin', 'cancel for anna']);
   });
 
+  it('start and cancel a rehearsal', async () => {
+    const { ask, service } = rig();
+    const body = { target: 'v1.5.0-canary.3', settings: { SMTP_HOST: 'mail.test' } };
+    const { status, json } = await ask('POST', '/rehearsal', { body });
+    expect([status, json]).toEqual([202, rehearsal]);
+    expect((await ask('POST', '/rehearsal')).status).toBe(202);
+    expect((await ask('POST', '/rehearsal', { body: { when: 'idle' } })).status).toBe(400);
+    expect((await ask('DELETE', '/rehearsal')).json).toEqual(rehearsal);
+    service.cancelReason = notRunning;
+    const refused = await ask('DELETE', '/rehearsal');
+    expect([refused.status, refused.json.reason]).toEqual([409, notRunning]);
+    expect(service.calls).toEqual([
+      'rehearse canary with SMTP_HOST for admin',
+      'rehearse null for admin',
+      'cancel the rehearsal',
+      'cancel the rehearsal',
+    ]);
+  });
+
   it.each(blockingReasonCodes)('reject an update and a rollback with the reason %s', async (code) => {
     const { ask, service } = rig();
     service.reason = { code, message: 'Not now.', refusal: 'modified-since', advice: 'Look.' };
     expect((await ask('HEAD', '/rollback')).status).toBe(409);
     const body = { confirm: 'v1.4.1' };
-    for (const asked of [ask('POST'), ask('GET', '/rollback'), ask('POST', '/rollback', { body })]) {
+    for (const asked of [
+      ...[ask('POST'), ask('POST', '/rehearsal')],
+      ...[ask('GET', '/rollback'), ask('POST', '/rollback', { body })],
+    ]) {
       const { status, json } = await asked;
       expect([status, json.detail, json.reason]).toEqual([409, 'Not now.', service.reason]);
     }
@@ -171,6 +195,7 @@ describe('paths and methods', () => {
     ['/progress', 'GET, HEAD, DELETE', ['POST', 'PUT', 'OPTIONS']],
     ['/history', 'GET, HEAD', ['POST', 'PUT', 'DELETE', 'OPTIONS']],
     ['/rollback', 'GET, HEAD, POST', ['DELETE', 'PUT', 'PATCH', 'OPTIONS']],
+    ['/rehearsal', 'POST, DELETE', ['GET', 'HEAD', 'PUT', 'PATCH', 'OPTIONS']],
     ['/channel', 'PUT', ['GET', 'HEAD', 'POST', 'DELETE', 'PATCH', 'OPTIONS']],
   ])('allow on %s only %s', async (where, allow, others) => {
     const { ask, service } = rig();
@@ -409,10 +434,18 @@ it('the OpenAPI document describes only responses that tests have seen', async (
     expect((await ask('PUT', '/skip', question)).status).toBe(status);
     expect((await ask('PUT', '/automatic', question)).status).toBe(status);
     expect((await ask('POST', '/rollback', question)).status).toBe(status);
+    expect((await ask('POST', '/rehearsal', question)).status).toBe(status);
   }
   expect((await ask('PUT', '/skip', { body: { version: 'v1.4.9' } })).status).toBe(409);
   vi.useFakeTimers();
-  for (const way of ['POST ', 'PUT /channel', 'PUT /skip', 'PUT /automatic', 'POST /rollback']) {
+  for (const way of [
+    'POST ',
+    'PUT /channel',
+    'PUT /skip',
+    'PUT /automatic',
+    'POST /rollback',
+    'POST /rehearsal',
+  ]) {
     const [method = '', where] = way.split(' ');
     const asked = ask(method, where, { body: new ReadableStream() });
     await vi.advanceTimersByTimeAsync(10_000);

@@ -4,6 +4,7 @@ import {
   applyAutomaticUpdateDefaults,
 } from '../../../src/server/contract/automatic-update-settings.ts';
 import type {
+  CompleteRehearsalRequest,
   CompleteRollbackRequest,
   CompleteUpdateRequest,
 } from '../../../src/server/contract/instance-updates.ts';
@@ -12,6 +13,7 @@ import type { UpdateApi } from '../../../src/server/run/update-api.ts';
 import {
   type CancelReason,
   type Reason,
+  type Rehearsal,
   type RollbackOffer,
   type Run,
   type Status,
@@ -20,6 +22,17 @@ import {
 
 /** A text that no response may contain. */
 export const secret = 'hunter2 at /opt/svc/.env';
+
+export const rehearsal: Rehearsal = {
+  ...{
+    version: 'v1.5.0',
+    state: 'running',
+    startedAt: '2026-11-21T10:40:00.000Z',
+    endedAt: null,
+    by: 'admin',
+  },
+  ...{ message: 'copying the data', advice: null, readySeconds: null, log: null },
+};
 
 /** A service that updates nothing. It records its calls; tests set its results. */
 export class MemoryService implements UpdateApi {
@@ -71,6 +84,20 @@ export class MemoryService implements UpdateApi {
   async createReport(): Promise<Uint8Array<ArrayBuffer>> {
     this.#note('report');
     return new Uint8Array([31, 139]);
+  }
+
+  async rehearse({
+    target,
+    settings,
+    by,
+  }: CompleteRehearsalRequest): Promise<{ rehearsal: Rehearsal } | { reason: Reason }> {
+    this.#note(`rehearse ${target}${settings ? ` with ${Object.keys(settings)}` : ''} for ${by}`);
+    return this.reason ? { reason: this.reason } : { rehearsal };
+  }
+
+  async cancelRehearsal(): Promise<{ rehearsal: Rehearsal } | { reason: CancelReason }> {
+    this.#note('cancel the rehearsal');
+    return this.cancelReason ? { reason: this.cancelReason } : { rehearsal };
   }
 
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {

@@ -68,6 +68,8 @@ function decided(given: Given = {}) {
     settings,
     offer: offered,
     past: [],
+    rehearsal: null,
+    hasRestorePoint: false,
     ...more,
     known,
     now: Date.parse(now),
@@ -196,7 +198,9 @@ describe('an automatic update', () => {
     ],
   ])('reports since when %s', (_, { notice, past }, reason, since) => {
     const known = { releases: [], notice };
-    const { blockedBy } = decideAutomaticUpdate({ settings, offer: nothing, known, past, now: 0 });
+    const { blockedBy } = decideAutomaticUpdate({
+      ...{ settings, offer: nothing, known, past, now: 0, rehearsal: null, hasRestorePoint: false },
+    });
     expect(blockedBy).toEqual({ ...reason, since });
   });
 });

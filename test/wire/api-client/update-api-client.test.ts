@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createScriptedUpdates, type ScriptedRun, typicalRun } from '../../../src/server/testing/index.ts';
+import { fetchReport } from '../../../src/wire/api-client/fetch-report.ts';
 import { followRun, type RunFollowEvent } from '../../../src/wire/api-client/run-follow-events.ts';
 import { UpdateApiClient } from '../../../src/wire/api-client/update-api-client.ts';
 import type { PhaseName } from '../../../src/wire/codes.ts';
@@ -52,8 +53,8 @@ describe('a response', () => {
         signal?.addEventListener('abort', () => controller.error(signal.reason));
       return new Response(new ReadableStream({ start }), { headers: { 'Content-Type': 'application/gzip' } });
     };
-    const reader = new UpdateApiClient({ address, fetch: slow, deadlines: { check: 100 } });
-    const found = await reader.fetchReport(new AbortController().signal);
+    const reader = new UpdateApiClient({ address, fetch: slow });
+    const found = await fetchReport(reader, new AbortController().signal, 100);
     expect(found).toMatchObject({ kind: 'none', why: { what: 'late' } });
   });
 

@@ -17,7 +17,7 @@ export async function createDiagnosticReport(context: ServerContext): Promise<Ui
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timing.check)]);
   const record = new RunRecord(createRun(origin));
   const order = { command: ['report', '--base64'] as const, record, home: deployment, signal };
-  return runWithAdditionalUpdater(order, context, async (containerId) => {
+  return runWithAdditionalUpdater('report', order, context, async (containerId) => {
     let text = '';
     let isComplete = false;
     // Read the log to its end: after the updater has written the archive, it still removes its temporary containers.

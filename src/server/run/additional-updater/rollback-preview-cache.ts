@@ -67,7 +67,7 @@ export class RollbackPreviewCache {
     let offer: RollbackOffer | undefined;
     try {
       const order = { command: ['rollback'] as const, record, home: deployment, signal };
-      await runWithAdditionalUpdater(order, this.#context, (containerId) =>
+      await runWithAdditionalUpdater('rollback', order, this.#context, (containerId) =>
         followRunLog(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
           offer ??= rollbackOfferSchema.read(fields.rollback);
           if (offer) answered.abort();

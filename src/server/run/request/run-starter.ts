@@ -9,7 +9,12 @@ import {
   resolveInstallableTarget,
   type UpdateTarget,
 } from '../../available-update/choose-update.ts';
-import type { CompleteRollbackRequest, CompleteUpdateRequest } from '../../contract/instance-updates.ts';
+import type {
+  CompleteRehearsalRequest,
+  CompleteRollbackRequest,
+  CompleteUpdateRequest,
+} from '../../contract/instance-updates.ts';
+import type { Deployment } from '../../deployment/read-deployment.ts';
 import {
   createWrongRestorePointReason,
   noRestorePointReason,
@@ -21,6 +26,12 @@ import type { RunPlan } from '../launch/prepare-run.ts';
 import { rethrowAsUnavailable, UnavailableError } from '../update-api.ts';
 import type { ServerContextWithRuns } from './server-context-with-runs.ts';
 import { createStoreFailureReason, type StoreAndEngineState } from './store-and-engine-cache.ts';
+
+/** Target of a run that may start, and the compose project. */
+export interface ResolvedTarget {
+  destination: UpdateTarget;
+  home: Deployment;
+}
 
 type StartResult = Promise<{ run: Run } | { reason: Reason }>;
 
@@ -35,6 +46,16 @@ export class RunStarter {
 
   update(order: CompleteUpdateRequest): StartResult {
     return this.#begin('update', order, () => this.#parts.offers.resolveDestination(order));
+  }
+
+  /** Returns the target of a rehearsal, or the reason why it cannot start. Jobs do not block a rehearsal. */
+  resolveRehearsal({
+    target,
+    settings,
+    by,
+  }: CompleteRehearsalRequest): Promise<ResolvedTarget | { reason: Reason }> {
+    const order = { target, by, when: 'now', force: true, ...(settings && { settings }) } as const;
+    return this.#resolve(order, () => this.#parts.offers.resolveDestination(order));
   }
 
   /**
@@ -94,20 +115,10 @@ export class RunStarter {
     order: RunPlan['order'],
     find: () => Promise<UpdateTarget | { reason: Reason }>,
   ): StartResult {
-    const { observations, offers, runs, settings, timing } = this.#parts;
-    const observation = await this.#observe();
-    if ('reason' in observation) return observation;
-    const found = await find();
-    const listed = 'to' in found ? await offers.settings(found.proof) : [];
-    const reason = 'to' in found ? findSettingsBlockingReason(found.to, listed, order.settings) : null;
-    const destination = reason ? { reason } : found;
-    const { home: deployment } = observation;
-    if ('reason' in destination || deployment === null) {
-      const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(rethrowAsUnavailable);
-      const why = 'reason' in destination ? destination.reason : projectNotFoundReason;
-      return { reason: observations.findReasonAgainst(observation, jobs) ?? why };
-    }
-    this.requireNotClosing();
+    const { observations, offers, runs, settings } = this.#parts;
+    const resolved = await this.#resolve(order, find);
+    if ('reason' in resolved) return resolved;
+    const { destination, home: deployment } = resolved;
     const whyNot = async () => {
       if (kind === 'rollback') return null;
       await offers.readChannelFile();
@@ -128,6 +139,28 @@ export class RunStarter {
         return { reason: createStoreFailureReason(settings.product) };
       return rethrowAsUnavailable(error);
     }
+  }
+
+  /** Returns the target of a run and the compose project, or the reason why the run cannot start. */
+  async #resolve(
+    order: RunPlan['order'],
+    find: () => Promise<UpdateTarget | { reason: Reason }>,
+  ): Promise<ResolvedTarget | { reason: Reason }> {
+    const { observations, offers, settings, timing } = this.#parts;
+    const observation = await this.#observe();
+    if ('reason' in observation) return observation;
+    const found = await find();
+    const listed = 'to' in found ? await offers.settings(found.proof) : [];
+    const reason = 'to' in found ? findSettingsBlockingReason(found.to, listed, order.settings) : null;
+    const destination = reason ? { reason } : found;
+    const { home } = observation;
+    if ('reason' in destination || home === null) {
+      const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(rethrowAsUnavailable);
+      const why = 'reason' in destination ? destination.reason : projectNotFoundReason;
+      return { reason: observations.findReasonAgainst(observation, jobs) ?? why };
+    }
+    this.requireNotClosing();
+    return { destination, home };
   }
 
   /** Returns the current state, or why no run can start. Ignores jobs and the available update. */

@@ -272,7 +272,7 @@ export const optionsByCommand: Readonly<Record<UpdaterCommand, UpdaterOptionTabl
   plan: updateOptionTable,
   // `fetch` has no data options: it takes no lock, so inspecting data could disturb a database during an update.
   fetch: selectUpdateOptions(...pulling),
-  rehearse: selectUpdateOptions(...pulling, 'restore-dir', 'pause-limit'),
+  rehearse: selectUpdateOptions(...pulling, 'set', 'set-file', 'restore-dir', 'pause-limit'),
   rollback: {
     ...selectUpdateOptions('project', 'dir', 'container', ...ofServices, 'restore-dir', 'notify', 'log'),
     ...rollbackOptionTable,

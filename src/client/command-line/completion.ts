@@ -1,6 +1,6 @@
-import type { ClientCommand } from '../command-line/client-command.ts';
-import { findCommand } from '../command-line/parse-client-command.ts';
-import { getProductNames } from '../command-line/product-names.ts';
+import type { ClientCommand } from './client-command.ts';
+import { findCommand } from './parse-client-command.ts';
+import { getProductNames } from './product-names.ts';
 
 export const completionCommand: ClientCommand = {
   name: 'completion',

@@ -1,0 +1,41 @@
+import type { Deployment } from '../../deployment/read-deployment.ts';
+import { chooseUpdatedServices } from '../../deployment/updated-services.ts';
+import {
+  type AdditionalUpdaterPurpose,
+  buildAdditionalUpdaterSpec,
+} from '../../deployment/updater-container.ts';
+import { ensureUpdaterImage } from '../launch/launch-updater.ts';
+import type { RunRecord } from '../run-record.ts';
+import type { ServerContext } from '../server-context.ts';
+
+export interface AdditionalUpdaterOptions {
+  command: readonly [word: string, ...options: string[]];
+  record: RunRecord;
+  home: Deployment;
+  signal: AbortSignal;
+  /** Labels in addition to those of every updater. */
+  labels?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Creates the container of an additional updater, but does not start it. `findPrevious` returns the id of the container
+ * to replace. It is removed last, because its labels and log are the only record of its run.
+ * @throws UpdaterNotStartedError, EngineError
+ */
+export async function createAdditionalUpdater(
+  purpose: AdditionalUpdaterPurpose,
+  { command, record, home: deployment, signal, labels = {} }: AdditionalUpdaterOptions,
+  { engine, settings }: ServerContext,
+  findPrevious: (name: string) => Promise<string | null>,
+): Promise<string> {
+  await ensureUpdaterImage(record, { engine, settings, signal });
+  const services = await chooseUpdatedServices(engine, deployment, settings);
+  const spec = buildAdditionalUpdaterSpec(purpose, deployment, settings, {
+    command,
+    services,
+    initialFacts: record.run,
+  });
+  const previous = await findPrevious(spec.name);
+  if (previous !== null) await engine.removeContainer(previous, { force: true });
+  return engine.createContainer({ ...spec, Labels: { ...spec.Labels, ...labels } });
+}
