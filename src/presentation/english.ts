@@ -171,7 +171,7 @@ export const englishTexts = {
   unavailableAsLast: (product: string, time: string) =>
     `${product} will be unavailable for about ${time} (based on the last update).`,
   tryOnCopy: 'Try on a copy',
-  readyAfter: (time: string) => `It became ready after ${time}.`,
+  readyAfter: (time: string) => `It took ${time}.`,
   unavailableAsRehearsed: (product: string, time: string) =>
     `${product} will be unavailable for about ${time} (based on the trial).`,
   skipThis: 'Skip this version',
