@@ -101,13 +101,16 @@ export class Rehearser implements RepeatedCheck {
 
   async check(): Promise<void> {
     const { engine, place: location, settings } = this.#parts;
+    const followed = this.#followed;
     // Without a container, the rehearsal is being started, or could not be started.
-    const unstarted = this.#followed?.containerId === null ? this.#followed.record : null;
+    const unstarted = followed?.containerId === null ? followed.record : null;
     if (unstarted?.hasEnded === false) return;
     const deployment = await location.findDeployment();
     const found = await engine.inspectContainer(
       createAdditionalUpdaterName('rehearsal', settings, deployment),
     );
+    // A rehearsal has been started in the meantime.
+    if (this.#followed !== followed) return;
     const { to, startedAt } = found ? initialRunFactsOf(found) : { to: null, startedAt: '' };
     if (unstarted !== null && startedAt <= unstarted.run.startedAt) return;
     if (found === null || !isUpdaterOfInstance(found, deployment)) {

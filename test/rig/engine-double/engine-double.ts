@@ -72,14 +72,14 @@ export class EngineDouble {
   }
 
   /**
-   * Whether a container is an updater: not a server, and not one that a server uses to test mounts, prefetch, or get a
-   * rollback preview or a report.
+   * Whether a container is an updater: not a server, and not one that a server uses to test mounts, prefetch, rehearse,
+   * or get a rollback preview or a report.
    */
   isUpdater(container: ContainerDouble): boolean {
     const isProbe = container.spec.Labels?.['svc-updater.probe'] !== undefined;
     const [command, option] = container.spec.Cmd ?? [];
     const isAsked = command === 'report' || (command === 'rollback' && option !== '--yes');
-    const isAhead = container.spec.Cmd?.[0] === 'fetch';
+    const isAhead = command === 'fetch' || command === 'rehearse';
     return !isProbe && !isAsked && !isAhead && ![...this.#servers.values()].includes(container);
   }
 

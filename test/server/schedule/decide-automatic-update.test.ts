@@ -7,12 +7,13 @@ import type { AvailableUpdate } from '../../../src/server/available-update/choos
 import { applyAutomaticUpdateDefaults } from '../../../src/server/contract/automatic-update-settings.ts';
 import {
   type AutomaticUpdateFacts,
+  chooseAutomaticStep,
   decideAutomaticUpdate,
   isTimeWindowOver,
 } from '../../../src/server/schedule/decide-automatic-update.ts';
 import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
 import type { EndState } from '../../../src/wire/codes.ts';
-import type { Run } from '../../../src/wire/status.ts';
+import type { Rehearsal, Run } from '../../../src/wire/status.ts';
 
 const settings = applyAutomaticUpdateDefaults({ enabled: true, timeZone: 'UTC' });
 const urgent: ChannelFileEffects = {
@@ -81,6 +82,15 @@ type Given = Partial<Omit<AutomaticUpdateFacts, 'now' | 'known'>> & {
   publishedAt?: string | null;
   word?: ChannelFileEffects;
 };
+
+const rehearsing = { ...settings, rehearse: true };
+const tried = (
+  state: Rehearsal['state'],
+  endedAt: string | null = '2026-11-25T02:10:00.000Z',
+): Rehearsal => ({
+  ...{ version: 'v1.5.0', state, startedAt: '2026-11-25T02:00:00.000Z', endedAt, by: 'automatic' },
+  ...{ message: 'v1.5.0 exited', advice: null, readySeconds: null, log: null },
+});
 
 const inWindow = '2026-11-25T03:00';
 const nextWindow = '2026-11-26T02:00';
@@ -176,6 +186,48 @@ describe('an automatic update', () => {
       { word: stale, past: [run('broken')] },
       [null, 'paused'],
     ],
+    // Rehearsals.
+    [
+      'not what a rehearsal has shown to fail',
+      { rehearsal: tried('failed') },
+      [inWindow, 'rehearsal-failed'],
+    ],
+    [
+      'not what failed days ago, even if it is urgent and rehearsals are off',
+      { word: urgent, rehearsal: tried('failed', '2026-11-20T03:00:00.000Z') },
+      [inWindow, 'rehearsal-failed'],
+    ],
+    [
+      'another release than failed',
+      { rehearsal: { ...tried('failed'), version: 'v1.4.9' } },
+      [inWindow, null],
+    ],
+    [
+      'not without a result and a restore point',
+      { settings: rehearsing, rehearsal: tried('inconclusive') },
+      [inWindow, 'rehearsal-inconclusive'],
+    ],
+    [
+      'not without a result and a restore point, even if it is urgent',
+      { settings: rehearsing, word: urgent, rehearsal: tried('inconclusive') },
+      [inWindow, 'rehearsal-inconclusive'],
+    ],
+    [
+      'without a result, but with a restore point',
+      { settings: rehearsing, rehearsal: tried('inconclusive'), hasRestorePoint: true },
+      [inWindow, null],
+    ],
+    [
+      'not after a rehearsal that an admin stopped',
+      { settings: rehearsing, rehearsal: tried('cancelled'), hasRestorePoint: true },
+      [inWindow, 'rehearsal-inconclusive'],
+    ],
+    [
+      'with a new rehearsal on the next day',
+      { settings: rehearsing, rehearsal: tried('inconclusive', '2026-11-24T02:59:00.000Z') },
+      [inWindow, null],
+    ],
+    ['without a result if rehearsals are off', { rehearsal: tried('inconclusive') }, [inWindow, null]],
     // Once in a window.
     ['not twice in a window', { past: [byItself('cancelled', '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
     ['not while it is on', { past: [byItself(null, '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
@@ -203,6 +255,27 @@ describe('an automatic update', () => {
     });
     expect(blockedBy).toEqual({ ...reason, since });
   });
+});
+
+it.each<[string, Rehearsal | null, ReturnType<typeof chooseAutomaticStep>]>([
+  ['is rehearsed first', null, 'rehearse'],
+  ['is rehearsed although another release was', { ...tried('succeeded'), version: 'v1.4.9' }, 'rehearse'],
+  ['waits for a running rehearsal', tried('running', null), 'wait'],
+  [
+    'waits for a running rehearsal of another release',
+    { ...tried('running', null), version: 'v1.4.9' },
+    'wait',
+  ],
+  ['is installed after a success', tried('succeeded'), 'update'],
+  ['is rehearsed again a day later', tried('succeeded', '2026-11-24T02:59:00.000Z'), 'rehearse'],
+  ['is installed without a result, which only a restore point allows', tried('inconclusive'), 'update'],
+  ['waits after a failure', tried('failed'), 'wait'],
+  ['waits after a failure of a day ago', tried('failed', '2026-11-24T02:59:00.000Z'), 'wait'],
+  ['waits after a rehearsal that was stopped', tried('cancelled'), 'wait'],
+])('a release that is due %s', (_, rehearsal, step) => {
+  const now = Date.parse('2026-11-25T03:00:00Z');
+  expect(chooseAutomaticStep('v1.5.0', { settings: rehearsing, rehearsal, now })).toBe(step);
+  expect(chooseAutomaticStep('v1.5.0', { settings, rehearsal, now })).toBe('update');
 });
 
 it.each<[string, string, Partial<typeof settings>, boolean]>([

@@ -76,6 +76,28 @@ describe('new settings of a release', () => {
     expect(kept).not.toContain('correct horse');
   });
 
+  it('are passed to the updater of a rehearsal in a file, and appear nowhere else', async () => {
+    rig.engine.updaterDoes([{ exit: 0 }]);
+    const one = await booted();
+    const order = { target: null, by: 'anna' };
+    expect(await one.updates.rehearse(order)).toEqual(missing('SMTP_HOST, SMTP_PASSWORD'));
+    const settings = given ?? {};
+    expect(await one.updates.rehearse({ ...order, settings })).toHaveProperty('rehearsal');
+    await until(async () => (await one.updates.status()).rehearsal?.endedAt);
+    const found = rig.engine.containers.find(({ name }) => name.startsWith('svc-updater-rehearsal-'));
+    expect(found?.spec.Cmd).toEqual(expect.arrayContaining(['rehearse', '--set-file', settingValuesPath]));
+    const [file, ...others] = found?.archives ?? [];
+    expect([file?.folder, file?.status, others]).toEqual(['/', 'created', []]);
+    expect(file?.body.slice(100, 108)).toBe('0000600\u0000');
+    const kept = JSON.stringify([
+      found?.spec,
+      await one.updates.status(),
+      [...rig.state.store],
+      one.host.logged,
+    ]);
+    expect(kept).not.toContain('correct horse');
+  });
+
   it('need no file if no value is given', async () => {
     const one = await booted(['SMTP_HOST=mail', 'SMTP_PASSWORD=x']);
     await one.ask();

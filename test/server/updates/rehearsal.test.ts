@@ -1,0 +1,241 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { receiver } from '../../notify/receiver.ts';
+import type { Script } from '../../rig/engine-double/script.ts';
+import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
+
+freshForges();
+freshRigs();
+beforeEach(() => {
+  forge.publish({ tag: 'v1.5.0', publishedAt: '2026-11-18T10:00:00Z' });
+});
+afterEach(() => void vi.useRealTimers());
+
+const json = (phase: string, msg: string, fields: object = {}) => ({
+  say: JSON.stringify({ level: 30, time: new Date().toISOString(), phase, msg, ...fields }),
+});
+const resultOf = (outcome: string, code: string | null, detail: string | null, facts = {}): object => ({
+  result: { outcome, code, message: 'nothing was changed', detail, advice: null, facts },
+});
+const never = new Promise(() => {});
+const started: Script = [json('save', 'copying the data (1.2 GB)')];
+const forever: Script = [...started, { until: never }];
+const good: Script = [
+  ...started,
+  json('done', 'rehearsed', resultOf('rehearsed', null, null, { readySeconds: 43 })),
+  { exit: 0 },
+];
+const bad: Script = [
+  ...started,
+  json('done', 'failed', resultOf('failed', 'rehearsal-failed', 'v1.5.0 did not become ready')),
+  { exit: 4 },
+];
+const unclear: Script = [
+  ...started,
+  json('done', 'refused', resultOf('refused', 'rehearsal-inconclusive', 'v1.4.2 did not become ready')),
+  { exit: 3 },
+];
+
+const automatic = { enabled: true, timeZone: 'UTC', rehearse: true };
+async function booted(more: Parameters<typeof rig.booted>[1] = {}, name = 'svc-app-1'): Promise<Server> {
+  const one = await rig.booted({ name }, { feed: { url: forge.address('static') }, ...more });
+  await until(async () => (await one.updates.status()).next !== null || more.version === 'v1.5.0');
+  return one;
+}
+const all = () => rig.engine.containers.filter(({ name }) => name === 'svc-updater-rehearsal-svc');
+const order = { target: null, by: 'anna' };
+const last = async ({ updates }: Server) => (await updates.status()).rehearsal;
+const stateOf = async (one: Server) => (await last(one))?.state;
+const blockedBy = async ({ updates }: Server) => (await updates.status()).automatic?.blockedBy?.code;
+/** Waits until each server has inspected the container of the rehearsal three more times. */
+async function someLooks(): Promise<void> {
+  const count = () =>
+    rig.engine.requests.filter(({ line }) => line.includes('/containers/svc-updater-rehearsal-')).length;
+  const before = count();
+  await until(() => count() >= before + 6);
+}
+
+describe('a rehearsal', () => {
+  it('runs in its own container, which all servers follow, without a run and with the queue running', async () => {
+    rig.engine.updaterDoes(good);
+    const [one, other] = [await booted(), await booted({}, 'svc-app-2')];
+    const begun = await one.updates.rehearse(order);
+    expect(begun).toMatchObject({ rehearsal: { version: 'v1.5.0', state: 'running', by: 'anna' } });
+    for (const server of [one, other]) {
+      await until(async () => (await stateOf(server)) === 'succeeded');
+      expect(await last(server)).toMatchObject({
+        ...{ version: 'v1.5.0', by: 'anna', readySeconds: 43, advice: null },
+        ...{ message: 'nothing was changed', log: 'docker logs svc-updater-rehearsal-svc' },
+      });
+    }
+    const [container] = all();
+    expect(all()).toHaveLength(1);
+    expect(container?.spec.Cmd?.slice(0, 3)).toEqual(['rehearse', '--target', 'v1.5.0']);
+    expect(container?.spec.HostConfig).toMatchObject({ RestartPolicy: { Name: 'no' } });
+    expect([await one.updates.history(), (await one.updates.status()).run]).toEqual([[], null]);
+    expect(rig.state.calls.filter(({ part }) => part === 'hold')).toEqual([]);
+  });
+
+  it.each<[string, Script, object]>([
+    ['failed', bad, { state: 'failed', message: 'v1.5.0 did not become ready', readySeconds: null }],
+    ['inconclusive', unclear, { state: 'inconclusive', message: 'v1.4.2 did not become ready' }],
+    ['killed', [...started, { exit: 137 }], { state: 'inconclusive' }],
+    [
+      'finished without anything to rehearse',
+      [json('done', 'unchanged', resultOf('unchanged', null, null)), { exit: 0 }],
+      { state: 'inconclusive', message: 'nothing was changed' },
+    ],
+  ])('that is %s has a result, and can be repeated', async (_, script, result) => {
+    rig.engine.updaterDoes(script);
+    const one = await booted();
+    await one.updates.rehearse(order);
+    await until(async () => (await last(one))?.endedAt);
+    expect(await last(one)).toMatchObject(result);
+    const [first] = all();
+    rig.engine.updaterDoes(good);
+    expect(await one.updates.rehearse(order)).toMatchObject({ rehearsal: { state: 'running' } });
+    await until(async () => (await stateOf(one)) === 'succeeded');
+    expect([first?.isGone, all().length]).toEqual([true, 1]);
+  });
+
+  it('is refused while another one is running, also on another server', async () => {
+    rig.engine.updaterDoes(forever);
+    const [one, other] = [await booted(), await booted({}, 'svc-app-2')];
+    await one.updates.rehearse(order);
+    await until(() => all()[0]?.status === 'running');
+    for (const server of [one, other])
+      expect(await server.updates.rehearse(order)).toMatchObject({ reason: { code: 'rehearsal-running' } });
+    expect(all()).toHaveLength(1);
+  });
+
+  it('runs once if two servers start it at the same time', async () => {
+    rig.engine.updaterDoes(forever);
+    const servers = [await booted(), await booted({}, 'svc-app-2')];
+    await Promise.all(servers.map(({ updates }) => updates.rehearse(order)));
+    for (const one of servers) await until(async () => (await stateOf(one)) === 'running');
+    await until(() => all().length === 1);
+    await someLooks();
+    const states = await Promise.all(servers.map(stateOf));
+    expect([states, all().length, all()[0]?.status]).toEqual([['running', 'running'], 1, 'running']);
+  });
+
+  it('is refused during an update', async () => {
+    rig.engine.updaterDoes([...started, { until: never }]);
+    const one = await booted();
+    await one.ask();
+    expect(await one.updates.rehearse(order)).toMatchObject({ reason: { code: 'update-running' } });
+  });
+
+  it('is stopped with SIGTERM, and then has no result', async () => {
+    rig.engine.updaterDoes(forever);
+    const one = await booted();
+    expect(await one.updates.cancelRehearsal()).toEqual({
+      reason: { code: 'not-running', message: 'no rehearsal is running' },
+    });
+    await one.updates.rehearse(order);
+    await until(() => all()[0]?.status === 'running');
+    const signals: string[] = [];
+    const [container] = all();
+    if (container)
+      container.onSignal = (it, signal) => {
+        signals.push(signal);
+        it.say(json('done', 'cancelled', resultOf('cancelled', null, null)).say);
+        it.exit(143);
+      };
+    expect(await one.updates.cancelRehearsal()).toMatchObject({ rehearsal: { version: 'v1.5.0' } });
+    await until(async () => (await stateOf(one)) === 'cancelled');
+    expect(signals).toEqual(['SIGTERM']);
+    expect((await one.updates.cancelRehearsal()) as object).toHaveProperty('reason');
+  });
+
+  it('is followed by the next server, whose version ends it', async () => {
+    rig.engine.updaterDoes(bad);
+    const one = await booted();
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'failed');
+    await one.updates.close();
+    const next = await booted();
+    await until(async () => (await stateOf(next)) === 'failed');
+    await next.updates.close();
+    await booted({ version: 'v1.5.0' });
+    await until(() => all().length === 0);
+  });
+
+  it('is outdated after seven days', async () => {
+    rig.engine.updaterDoes(good);
+    const one = await booted();
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'succeeded');
+    vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
+    vi.setSystemTime(Date.now() + 8 * 24 * 3_600_000);
+    expect(await last(one)).toBeNull();
+    await until(() => all().length === 0);
+  });
+
+  it('that cannot be started says why, and can be repeated', async () => {
+    rig.engine.updaterDoes(good);
+    const one = await booted();
+    rig.engine.images.local.length = 0;
+    const pull = rig.engine.fault({
+      ...{ kind: 'refuse', status: 500, message: 'no route', match: /images\/create/ },
+    });
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'inconclusive');
+    await someLooks();
+    expect(await last(one)).toMatchObject({ state: 'inconclusive', message: expect.stringMatching(/./) });
+    expect([pull.hits > 0, all()]).toEqual([true, []]);
+    rig.engine.clearFaults();
+    rig.engine.images.add('acme/svc-updater:1');
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'succeeded');
+  });
+
+  it('of another release is not shown after it has ended', async () => {
+    rig.engine.updaterDoes(good);
+    const one = await booted();
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'succeeded');
+    forge.publish('v1.6.0', 'v1.5.0');
+    await one.updates.status({ refresh: true });
+    await until(async () => (await one.updates.status()).next?.version === 'v1.6.0');
+    expect(await last(one)).toBeNull();
+  });
+});
+
+describe('an automatic update with rehearsals', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
+    vi.setSystemTime(new Date('2026-11-25T02:30:00Z'));
+  });
+
+  it('starts after one successful rehearsal, with any number of servers', async () => {
+    rig.engine.updaterDoes(good);
+    const one = await booted({ automatic });
+    await booted({ automatic }, 'svc-app-2');
+    await until(() => rig.past.length > 0 || rig.open !== null);
+    expect(all()).toHaveLength(1);
+    expect((await last(one))?.by).toBe('automatic');
+  });
+
+  it.each<[string, Script, string]>([
+    ['failed', bad, 'rehearsal-failed'],
+    ['inconclusive', unclear, 'rehearsal-inconclusive'],
+  ])('waits after a rehearsal that is %s, and notifies users once', async (state, script, code) => {
+    using hooks = await receiver();
+    rig.engine.updaterDoes(script);
+    const notify = [`http://${hooks.host}/hook`];
+    const servers = [await booted({ automatic, notify }), await booted({ automatic, notify }, 'svc-app-2')];
+    for (const one of servers) await until(async () => (await blockedBy(one)) === code);
+    await until(() => hooks.received.some(({ body }) => body.event === 'rehearsed'));
+    await someLooks();
+    const told = hooks.received.filter(({ body }) => body.event === 'rehearsed');
+    expect(told.map(({ body: { version, outcome } }) => [version, outcome])).toEqual([['v1.5.0', state]]);
+    expect([rig.past, rig.open, all().length]).toEqual([[], null, 1]);
+  });
+
+  it('starts without a result if it saves a restore point', async () => {
+    rig.engine.updaterDoes(unclear);
+    await booted({ automatic, restorePoint: true });
+    await until(() => rig.past.length > 0 || rig.open !== null);
+    expect(all()).toHaveLength(1);
+  });
+});
