@@ -175,7 +175,7 @@ async function buildElements() {
     minify: true,
     legalComments: 'none',
     logLevel: 'warning',
-    plugins: [{ name: 'without-descriptions', setup: withoutDescriptions }],
+    plugins: [{ name: 'remove-descriptions', setup: removeDescriptions }],
   });
   await writeTypes(['web/index', 'web/preact', 'web/react'], join(out, 'web/types'), ['preact', 'react']);
   const manifest = `${JSON.stringify(await elementsManifest(), null, 2)}\n`;
@@ -185,14 +185,17 @@ async function buildElements() {
 }
 
 /**
- * The names, descriptions and keywords of the wire's schemas are for OpenAPI, the descriptions of the elements for their
- * manifest; a page reads none. The descriptions are the only literals with a space.
+ * Removes what only OpenAPI and the manifest of the elements need: the schemas of the wire's fields, their names, descriptions
+ * and keywords, and the descriptions of the elements. Only descriptions contain a space.
  */
-function withoutDescriptions({ onLoad }) {
+function removeDescriptions({ onLoad }) {
+  onLoad({ filter: /\/src\/wire\/field-schemas\.ts$/ }, () => ({
+    contents: 'export const schemaOf = new Proxy({}, { get: () => () => ({}) });',
+  }));
   onLoad({ filter: /\/src\/(?:web\/tags|wire\/status)\.ts$/ }, async ({ path }) => {
     const { code } = await transform(await readFile(path, 'utf8'), { loader: 'ts' });
     const contents = code
-      .replace(/(?<=createKeywordField\()[\w.]+(?=\))/g, '[]')
+      .replace(/(?<=createKeywordField\()[\w.]+(?=\))/g, '')
       .replace(/"(?:[^"\\]|\\.)*"/g, (text) => (text.includes(' ') ? '""' : text))
       .replace(/(?<=defineSchema\(\s*)"\w+",\s*(?:null|"")/g, '"", ""')
       .replace(/, ""(?=\))/g, '');

@@ -7,7 +7,7 @@ const titles = {
   recalled: 'running version recalled',
   started: 'update started',
   finished: 'update finished',
-  rehearsed: 'update tried on a copy of the data',
+  rehearsed: 'rehearsal finished',
 } as const;
 
 /** A notification. In the plain style, it is the JSON body of the request. */

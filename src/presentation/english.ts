@@ -108,7 +108,7 @@ export const englishTexts = {
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued.`,
   startingUpdate: 'Starting the update…',
   startingRollback: 'Starting the rollback…',
-  notStarted: 'The update was not started',
+  notStarted: 'Nothing was started',
   connectionLost: 'The connection was lost. Nothing was started.',
   httpStatus: (status: number) => `HTTP status ${status}`,
   runUnknown: (version: string, time: string) =>
@@ -171,9 +171,10 @@ export const englishTexts = {
   unavailableAsLast: (product: string, time: string) =>
     `${product} will be unavailable for about ${time} (based on the last update).`,
   tryOnCopy: 'Try on a copy',
-  readyAfter: (time: string) => `It took ${time}.`,
+  cancelRehearsal: 'Cancel rehearsal',
+  rehearsedAgo: (time: string) => `Rehearsed ${time} ago.`,
   unavailableAsRehearsed: (product: string, time: string) =>
-    `${product} will be unavailable for about ${time} (based on the trial).`,
+    `${product} will be unavailable for at least ${time} (based on the rehearsal).`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
   /** `time` says how long ago the release was skipped. It is empty if this is unknown. */
@@ -250,7 +251,7 @@ export const englishTexts = {
   /** Label of a number field. `{days}` is the position of the field in the sentence. */
   minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',
-  rehearseFirst: 'Try each release on a copy of the data first',
+  rehearseFirst: 'Try each release on a copy of the data, and do not install it if it fails',
   nextAutomatic: (day: string, time: string, zone: string) =>
     `The next automatic update can start ${day} after ${time} (${zone}).`,
   nextAutomaticSoon: 'The next automatic update starts as soon as no jobs are blocking it.',
@@ -299,11 +300,11 @@ export const englishTexts = {
   blockedBy: {} as Partial<Record<AutomaticUpdateBlockingCode, CodeText>>,
   /** States of a rehearsal. The functions receive the version. */
   rehearsals: {
-    running: (version) => `Trying ${version}…`,
-    succeeded: (version) => `${version} became ready on a copy of the data`,
-    failed: (version) => `${version} did not become ready on a copy of the data`,
-    inconclusive: (version) => `It is unknown whether ${version} becomes ready`,
-    cancelled: (version) => `The trial of ${version} was stopped`,
+    running: (version) => `Rehearsing ${version} on a copy of the data…`,
+    succeeded: (version) => `The rehearsal of ${version} succeeded`,
+    failed: (version) => `The rehearsal of ${version} failed`,
+    inconclusive: (version) => `The rehearsal of ${version} had no result`,
+    cancelled: (version) => `The rehearsal of ${version} was cancelled`,
   } as Partial<Record<RehearsalState, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
   /** Outcome of a successful rollback in the list of past updates. */

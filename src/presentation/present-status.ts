@@ -147,7 +147,7 @@ export function presentAvailableUpdate(
           [preparation || t.backUpFirst],
           preparation === '' ? { link: backup } : {},
         ),
-      status.rehearsal && presentRehearsal(status.rehearsal, t),
+      createRehearsalBox(status, t),
       { kind: 'notes', releases: releases.filter((one) => one.notes?.trim()) },
       { kind: 'settings', settings: next?.settings ?? [] },
       createMutedText(
@@ -167,9 +167,7 @@ export function presentAvailableUpdate(
         { kind: 'start', order: createLatestUpdateRequest(status) },
         'primary',
       ),
-      status.rehearsal?.state === 'running'
-        ? createButton('cancel', t.cancel, { kind: 'cancel-rehearsal' })
-        : createButton('rehearse', t.tryOnCopy, { kind: 'rehearse', order: { target: to } }),
+      createRehearsalButton(status, t),
       // A required intermediate release cannot be skipped.
       later === null && createButton('skip', t.skipThis, { kind: 'skip', version: goal }, 'quiet'),
       notes,
@@ -179,20 +177,35 @@ export function presentAvailableUpdate(
 
 /** Describes a running rehearsal, or the result of the last one. */
 export function presentRehearsal(
-  { version, state, startedAt, message, advice, readySeconds }: Rehearsal,
+  { version, state, startedAt, endedAt, message, advice, log }: Rehearsal,
   t: TextsAndFormats,
 ): MessageBox {
-  const begun = t.age(startedAt);
+  const [begun, ended] = [t.age(startedAt), t.age(endedAt)];
   return createMessageBox(
     state === 'failed' ? 'bad' : state === 'inconclusive' ? 'warn' : '',
     formatCodeText(t.rehearsals, state, version),
     [
-      readySeconds ? t.readyAfter(t.seconds(readySeconds)) : t.sentence(message),
+      t.sentence(message),
       advice,
-      begun && t.startedAgo(begun),
+      ended === '' ? begun && `${t.startedAgo(begun)}.` : t.rehearsedAgo(ended),
+      advice && log && `${t.fullLog} ${log}`,
     ],
   );
 }
+
+/** The rehearsal to show beside the available update: a running one, or the result for this version. */
+const findShownRehearsal = ({ rehearsal, next }: Status): Rehearsal | null =>
+  rehearsal?.state === 'running' || rehearsal?.version === next?.version ? rehearsal : null;
+
+const createRehearsalBox = (status: Status, t: TextsAndFormats): MessageBox | null => {
+  const rehearsal = findShownRehearsal(status);
+  return rehearsal && presentRehearsal(rehearsal, t);
+};
+
+const createRehearsalButton = ({ rehearsal, next }: Status, t: TextsAndFormats) =>
+  rehearsal?.state === 'running'
+    ? createButton('cancel-rehearsal', t.cancelRehearsal, { kind: 'cancel-rehearsal' })
+    : createButton('rehearse', t.tryOnCopy, { kind: 'rehearse', order: { target: next?.version ?? '' } });
 
 const majorOf = (version: string): string | undefined => /\d+/.exec(version)?.[0];
 
@@ -235,23 +248,21 @@ function formatDownloadState({ next, prefetch }: Status, t: TextsAndFormats): st
   return prefetch?.state === 'downloading' && t.downloading(prefetch.percent);
 }
 
-function durationText(
-  { next, restorePoint, rehearsal }: Status,
-  downtime: number | null,
-  t: TextsAndFormats,
-): string {
+function durationText(status: Status, downtime: number | null, t: TextsAndFormats): string {
+  const { next, restorePoint } = status;
   const seconds = next?.estimatedSeconds ?? null;
   if (seconds !== null && seconds < 60 && downtime !== null && restorePoint === null)
     return t.estimatedDurationAndDowntime(t.seconds(seconds), t.seconds(Math.max(1, downtime)));
-  const unavailable = rehearsal?.readySeconds
-    ? t.unavailableAsRehearsed(t.product, t.seconds(rehearsal.readySeconds))
-    : downtime === null
-      ? t.unavailableBriefly(t.product)
-      : t.unavailableAsLast(t.product, t.seconds(downtime));
   return joinSentences(
     seconds !== null && t.estimatedDuration(t.seconds(seconds)),
-    restorePoint === null && unavailable,
+    restorePoint === null && downtimeText(status, downtime, t),
   );
+}
+
+function downtimeText(status: Status, last: number | null, t: TextsAndFormats): string {
+  const readySeconds = findShownRehearsal(status)?.readySeconds;
+  if (readySeconds) return t.unavailableAsRehearsed(t.product, t.seconds(readySeconds));
+  return last === null ? t.unavailableBriefly(t.product) : t.unavailableAsLast(t.product, t.seconds(last));
 }
 
 /** Reasons caused by the server's deployment. They are shown with the commands for a manual update. */
@@ -321,6 +332,7 @@ function presentJobs(
     ticks: true,
     parts: [
       list,
+      createRehearsalBox(status, t),
       { kind: 'settings', settings: status.next?.settings ?? [] },
       createMutedText(isStuck ? t.stuckJobs : t.canWaitForJobs(t.product)),
     ],
@@ -333,6 +345,7 @@ function presentJobs(
           'primary',
         ),
       checkButton(context, t, isStuck),
+      createRehearsalButton(status, t),
       createButton('anyway', t.updateAnyway, { kind: 'confirm', isConfirming: true }, 'quiet danger end'),
     ],
     confirmation: {

@@ -52,8 +52,7 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
       estimatedSeconds: estimateUpdateSeconds(past, { isReady }),
     },
     prefetch,
-    rehearsal:
-      rehearsal?.state === 'running' || rehearsal?.version === offer.next?.version ? rehearsal : null,
+    rehearsal,
     automatic: { ...automaticSettings, ...decision },
     pendingStep: paths.after(past[0]),
     canUpdate: reason === null,

@@ -39,7 +39,7 @@ export const jobStates = ['queued', 'running'] as const;
 
 export const prefetchStates = ['waiting', 'downloading', 'downloaded'] as const;
 
-/** States of a rehearsal. `inconclusive`: it is unknown whether the new version becomes ready. */
+/** States of a rehearsal. `inconclusive`: it had no result, so it says nothing about the new version. */
 export const rehearsalStates = ['running', 'succeeded', 'failed', 'inconclusive', 'cancelled'] as const;
 export type RehearsalState = (typeof rehearsalStates)[number];
 
@@ -73,7 +73,7 @@ export const automaticUpdateBlockingCodes = [
   'rolling-out',
   /** The release did not become ready on a copy of the data. */
   'rehearsal-failed',
-  /** It is unknown whether the release becomes ready on a copy of the data, and updates save no restore point. */
+  /** The last rehearsal was cancelled, or it had no result and updates save no restore point. */
   'rehearsal-inconclusive',
 ] as const;
 export type AutomaticUpdateBlockingCode = (typeof automaticUpdateBlockingCodes)[number];

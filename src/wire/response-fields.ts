@@ -1,3 +1,5 @@
+import { schemaOf } from './field-schemas.ts';
+
 /**
  * A field of a response: its type, its parser and its JSON Schema. Unknown values are accepted, because newer servers
  * may send them.
@@ -32,13 +34,10 @@ type ShapeOf<F extends Fields> = Plain<
 /** Flattens an intersection so that editors show the resolved type. */
 type Plain<T> = { [K in keyof T]: T[K] };
 
-const addDescription = (schema: object, description: string | null | undefined): object =>
-  description ? { ...schema, description } : schema;
-
 const readText = (value: unknown) => (typeof value === 'string' ? value : undefined);
 
 export const createTextField = (description?: string): ResponseField<string> => ({
-  schema: addDescription({ type: 'string' }, description),
+  schema: schemaOf.text(description),
   read: readText,
   missing: () => '',
 });
@@ -48,34 +47,30 @@ const timeForm = /^\d{4}-\d\d-\d\dT/;
 /** An invalid time counts as missing, because clients calculate with times. */
 export const createTimeField = (description = 'UTC, ISO 8601'): ResponseField<string> => ({
   ...createTextField(),
-  schema: { type: 'string', format: 'date-time', description },
+  schema: schemaOf.time(description),
   read: (value) =>
     typeof value === 'string' && timeForm.test(value) && !Number.isNaN(Date.parse(value)) ? value : undefined,
 });
 
 export const createBooleanField = (description?: string): ResponseField<boolean> => ({
-  schema: addDescription({ type: 'boolean' }, description),
+  schema: schemaOf.boolean(description),
   read: (value) => (typeof value === 'boolean' ? value : undefined),
   missing: () => false,
 });
 
 export const createNumberField = (limits: object): ResponseField<number> => ({
-  schema: { type: 'number', ...limits },
+  schema: schemaOf.number(limits),
   read: (value) => (typeof value === 'number' ? value : undefined),
 });
 
 export const createPercentField = (): ResponseField<number> => ({
-  schema: { type: 'integer', minimum: 0, maximum: 100 },
+  schema: schemaOf.percent(),
   read: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : undefined),
 });
 
 /** Accepts values that are not in `words`: newer servers may send them, and pages must handle them. */
 export const createKeywordField = <W extends string>(words: readonly W[]): ResponseField<W> => ({
-  schema: {
-    type: 'string',
-    description: `One of ${words.map((one) => `\`${one}\``).join(', ')}; later versions may add values`,
-    'x-extensible-enum': words,
-  },
+  schema: schemaOf.keyword(words),
   read: readText as ResponseField<W>['read'],
 });
 
@@ -84,7 +79,7 @@ export const createListField = <T>(
   { schema, read }: ResponseField<T>,
   description?: string,
 ): ResponseField<T[]> => ({
-  schema: addDescription({ type: 'array', items: schema }, description),
+  schema: schemaOf.list(schema, description),
   read: (value) => (Array.isArray(value) ? value.flatMap((one) => read(one) ?? []) : undefined),
   missing: () => [],
 });
@@ -92,17 +87,17 @@ export const createListField = <T>(
 export const createNullableField = <T>(
   { schema, read }: ResponseField<T>,
   description?: string,
-): ResponseField<T | null> => {
-  const isPlain = JSON.stringify(schema) === '{"type":"string"}';
-  const either = isPlain ? { type: ['string', 'null'] } : { anyOf: [schema, { type: 'null' }] };
-  return { schema: addDescription(either, description), read, missing: () => null };
-};
+): ResponseField<T | null> => ({
+  schema: schemaOf.nullable(schema, description),
+  read,
+  missing: () => null,
+});
 
 export const createOptionalField = <T>(
   { schema, read }: ResponseField<T>,
   description?: string,
 ): ResponseField<T | undefined> => ({
-  schema: addDescription(schema, description),
+  schema: schemaOf.described(schema, description),
   read,
   missing: () => undefined,
   isOptional: true,
@@ -113,7 +108,7 @@ export const createUnionField = <T>(
   { schema, read }: ResponseField<T>,
   second: ResponseField<unknown>,
 ): ResponseField<T> => ({
-  schema: { anyOf: [schema, second.schema] },
+  schema: schemaOf.union(schema, second.schema),
   read,
 });
 
@@ -138,13 +133,11 @@ export function defineSchema<F extends Fields>(
   fields: F,
 ): ObjectSchema<F> {
   const all = Object.entries(fields);
-  const properties = Object.fromEntries(all.map(([key, { schema }]) => [key, schema]));
-  const required = all.flatMap(([key, { isOptional }]) => (isOptional ? [] : key));
   return {
     name,
     fields,
-    schema: { $ref: `#/components/schemas/${name}` },
-    component: addDescription({ type: 'object', properties, required }, description),
+    schema: schemaOf.reference(name),
+    component: schemaOf.object(all, description),
     read: (value) => {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
       const given: Record<string, unknown> = { ...value };

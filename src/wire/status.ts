@@ -115,13 +115,13 @@ export const prefetchSchema = defineSchema(
 
 export interface Rehearsal extends TypeOf<typeof rehearsalSchema> {}
 export const rehearsalSchema = defineSchema('Rehearsal', 'A trial of an update on a copy of the data', {
-  version: createRequiredField(createTextField('The release that is tried')),
+  version: createRequiredField(createTextField('The rehearsed version')),
   state: createFieldWithDefault(createKeywordField(codes.rehearsalStates), () => 'running' as const),
   startedAt: createTimeField(),
   endedAt: createNullableField(createTimeField(), 'Null while the rehearsal is running'),
   by: createNullableField(createTextField(), 'Who started it; `automatic` for automatic updates'),
-  message: createTextField('Progress; after the end, the result or the error that ended the rehearsal'),
-  advice: createNullableField(createTextField(), 'Recommended next step if it did not succeed'),
+  message: createTextField('Progress; after the end, the result or the error'),
+  advice: createNullableField(createTextField(), 'Recommended next step if the rehearsal did not succeed'),
   readySeconds: createNullableField(createNumberField({ minimum: 0 }), 'Seconds until it was ready'),
   log: createNullableField(createTextField(), 'Command that shows the log on the host'),
 });
@@ -158,7 +158,7 @@ export const automaticUpdatesSchema = defineSchema('Automatic', 'Settings and st
   ),
   minAgeHours: createNumberField({ minimum: 0, description: 'Minimum age of a release in hours' }),
   includeMajors: createBooleanField('Whether major versions are also installed automatically'),
-  rehearse: createBooleanField('Whether each release is first tried on a copy of the data'),
+  rehearse: createBooleanField('Whether each release is rehearsed before its update'),
   nextAt: createNullableField(createTimeField(), 'When the next automatic update can start'),
   blockedBy: createNullableField(
     automaticBlockingReasonSchema,
@@ -348,7 +348,7 @@ export const statusSchema = defineSchema('Status', null, {
   latest: createNullableField(publishedReleaseSchema, 'The newest release on the channel, if known'),
   next: createNullableField(nextReleaseSchema),
   prefetch: createNullableField(prefetchSchema, 'Null if nothing is downloaded before an update'),
-  rehearsal: createNullableField(rehearsalSchema, 'The running rehearsal, or the last result for `next`'),
+  rehearsal: createNullableField(rehearsalSchema, 'The running rehearsal, or the last result'),
   skipped: createNullableField(skippedReleaseSchema, 'Null as soon as a newer release is published'),
   automatic: createNullableField(automaticUpdatesSchema),
   pendingStep: createNullableField(

@@ -39,7 +39,7 @@ describe.concurrent('svc instance automatic', () => {
         '  time window     02:00 to 05:00 (Europe/Berlin), mon, tue',
         '  minimum age     none',
         '  major versions  included',
-        '  rehearsal       none',
+        '  rehearsal       off',
         'The next automatic update can start on 1 March after 02:00 (Europe/Berlin).\n',
       ].join('\n'),
     });
@@ -50,7 +50,7 @@ describe.concurrent('svc instance automatic', () => {
         '  time window     02:00 to 05:00 (Europe/Berlin), every day',
         '  minimum age     72 h after publication',
         '  major versions  excluded',
-        '  rehearsal       none\n',
+        '  rehearsal       off\n',
       ].join('\n'),
     );
     expect([...sent, ...off.sent]).toEqual([]);
@@ -58,7 +58,7 @@ describe.concurrent('svc instance automatic', () => {
 
   it.each([
     [
-      '--from 03:00 --to 04:30 --days mon,tue --time-zone UTC --min-age 0 --include-majors',
+      '--from 03:00 --to 04:30 --days mon,tue --time-zone UTC --min-age 0 --include-majors --rehearse',
       {
         enabled: true,
         from: '03:00',
@@ -67,8 +67,10 @@ describe.concurrent('svc instance automatic', () => {
         timeZone: 'UTC',
         minAgeHours: 0,
         includeMajors: true,
+        rehearse: true,
       },
     ],
+    ['--no-rehearse', { enabled: true, rehearse: false }],
     ['--days all', { enabled: true, days: [] }],
     ['--off', { enabled: false }],
   ])('changes only the given settings: %s', async (words, body) => {

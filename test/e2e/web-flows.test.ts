@@ -353,7 +353,7 @@ describe.concurrent('an update', () => {
       await heading(page, 'Starting the update…').waitFor();
       expect(await button(page, 'Update now').count()).toBe(0);
       lose();
-      await heading(page, 'The update was not started').waitFor();
+      await heading(page, 'Nothing was started').waitFor();
       await dialog(page).getByText('Nothing was started').first().waitFor();
       expect([posts, server.asked.filter(({ method }) => method === 'POST')]).toEqual([1, []]);
     });

@@ -7,7 +7,7 @@ import type { PageAction, PageState } from '../../src/web/model/page-state.ts';
 import type { DialogContext, DialogState } from '../../src/web/views/components.ts';
 import { applyConfirmationContent, renderDialogContent } from '../../src/web/views/dialog-content.ts';
 import { renderHistorySection } from '../../src/web/views/history-section.ts';
-import type { AddedReleaseSetting, BlockingJob, Run, Status } from '../../src/wire/status.ts';
+import type { AddedReleaseSetting, BlockingJob, Rehearsal, Run, Status } from '../../src/wire/status.ts';
 import {
   begin,
   endedRun,
@@ -89,6 +89,12 @@ const on = (state: Run['state'], change: Partial<Run> = {}): PageAction =>
 const ended = (outcome: string, change: Partial<Run> = {}): PageAction =>
   status({ run: endedRun(outcome as Run['outcome'], change) });
 
+const rehearsal = (change: Partial<Rehearsal>): Rehearsal => ({
+  ...{ version: 'v1.5.0', state: 'failed', startedAt: ago(2 * minute), endedAt: ago(minute), by: 'anna' },
+  ...{ message: 'app exited with code 1', advice: null, readySeconds: null, log: null },
+  ...change,
+});
+
 const savedAt = ago(days(3));
 const rollback = (state: object): PageAction => ({ kind: 'rollback', rollback: state as never });
 const offered = rollback({
@@ -127,6 +133,61 @@ it.each<
     'Check again',
   ],
   [
+    'a rehearsal that is running',
+    [
+      status({
+        rehearsal: rehearsal({ state: 'running', endedAt: null, message: 'copying the data (1.2 GB)' }),
+      }),
+    ],
+    [
+      'v1.5.0 is available',
+      'Rehearsing v1.5.0 on a copy of the data…',
+      'Copying the data (1.2 GB).',
+      'Started 2 min ago.',
+    ],
+    'Update now | Cancel rehearsal | Skip this version',
+  ],
+  [
+    'a rehearsal that was successful, and the expected downtime',
+    [
+      status({
+        rehearsal: rehearsal({ state: 'succeeded', readySeconds: 43, message: 'it became ready after 43 s' }),
+      }),
+    ],
+    [
+      'v1.5.0 is available',
+      'The rehearsal of v1.5.0 succeeded',
+      'It became ready after 43 s.',
+      'Rehearsed 1 min ago.',
+      'svc will be unavailable for at least 43 s (based on the rehearsal).',
+    ],
+    offer,
+  ],
+  [
+    'a rehearsal that failed',
+    [status({ rehearsal: rehearsal({ state: 'failed', advice: 'See its log.' }) })],
+    ['v1.5.0 is available', 'The rehearsal of v1.5.0 failed', 'App exited with code 1.', 'See its log.'],
+    offer,
+  ],
+  [
+    'a rehearsal without a result',
+    [status({ rehearsal: rehearsal({ state: 'inconclusive' }) })],
+    ['v1.5.0 is available', 'The rehearsal of v1.5.0 had no result'],
+    offer,
+  ],
+  [
+    'a rehearsal that was cancelled',
+    [status({ rehearsal: rehearsal({ state: 'cancelled', message: 'nothing was changed' }) })],
+    ['v1.5.0 is available', 'The rehearsal of v1.5.0 was cancelled'],
+    offer,
+  ],
+  [
+    'a state of a rehearsal that the page does not know',
+    [status({ rehearsal: rehearsal({ state: 'parked' as never }) })],
+    ['v1.5.0 is available', 'App exited with code 1.'],
+    offer,
+  ],
+  [
     'that the running version was recalled, and a rollback as the way out',
     [status({ next: null, recalled }), covered],
     ['v1.4.2 is running', 'v1.4.2 was recalled It deletes backups. More information'],
@@ -148,7 +209,7 @@ it.each<
     'that the running version was recalled while jobs block the update',
     [status({ recalled, reason: { code: 'backup-running', message: 'x', jobs: [stuck] } })],
     ['1 job is running', 'v1.4.2 was recalled', '41 min, stuck'],
-    'Check again | Update anyway…',
+    'Check again | Try on a copy | Update anyway…',
   ],
   [
     'why an update is a security update',
@@ -207,13 +268,13 @@ it.each<
       'web to staging queued',
       'svc can wait until these jobs have finished',
     ],
-    'Update when idle | Check again | Update anyway…',
+    'Update when idle | Check again | Try on a copy | Update anyway…',
   ],
   [
     'a stuck job',
     [blockedBy(stuck)],
     ['1 job is running', '41 min, stuck', 'Stuck jobs do not finish on their own'],
-    'Check again | Update anyway…',
+    'Check again | Try on a copy | Update anyway…',
   ],
   [
     'which jobs will be interrupted',
@@ -484,7 +545,7 @@ it.each<[string, PageAction, string]>([
   [
     'an update that waits for jobs',
     status({ ...withSettings, reason: { code: 'job-running', message: 'jobs', jobs: [...jobs] } }),
-    'Update when idle | Check again | Update anyway…',
+    'Update when idle | Check again | Try on a copy | Update anyway…',
   ],
 ])('%s has fields for the new settings without a value', (_, told, buttons) => {
   const changes: DialogState[] = [];

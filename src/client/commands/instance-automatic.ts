@@ -44,8 +44,8 @@ export const instanceAutomaticCommand: ClientCommand = {
     },
     'include-majors': { help: 'Also install major versions' },
     'exclude-majors': { instead: 'include-majors', help: 'Do not install major versions' },
-    rehearse: { help: 'Try each release on a copy of the data first, and do not install it if it fails' },
-    'no-rehearsal': { instead: 'rehearse', help: 'Install releases without trying them first' },
+    rehearse: { help: 'Rehearse each release on a copy of the data; do not install a release that fails' },
+    'no-rehearse': { instead: 'rehearse', help: 'Do not rehearse releases before they are installed' },
     off: { help: 'Turn automatic updates off; every other option of this command turns them on' },
   },
   examples: [
@@ -90,7 +90,7 @@ function choiceOf({ options }: CommandArguments): AutomaticUpdatesRequestBody | 
   if (Object.keys(options).length === 0) return null;
   const { from, to, days, 'min-age': minAge, 'time-zone': timeZone } = options;
   const majors = options['include-majors'] ?? (options['exclude-majors'] && false);
-  const rehearse = options.rehearse ?? (options['no-rehearsal'] && false);
+  const rehearse = options.rehearse ?? (options['no-rehearse'] && false);
   return {
     enabled: !options.off,
     ...(from && { from: String(from) }),
@@ -120,7 +120,7 @@ function settingLines({
       ['time window', `${from} to ${to} (${timeZone}), ${on}`],
       ['minimum age', minAgeHours === 0 ? 'none' : `${minAgeHours} h after publication`],
       ['major versions', includeMajors ? 'included' : 'excluded'],
-      ['rehearsal', rehearse ? 'first, on a copy of the data' : 'none'],
+      ['rehearsal', rehearse ? 'before each update' : 'off'],
     ]),
   ];
 }

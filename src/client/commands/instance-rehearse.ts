@@ -1,16 +1,17 @@
 import { isRequestableTarget } from '../../core/release/channel.ts';
 import { presentRehearsal } from '../../presentation/present-status.ts';
 import type { Problem } from '../../wire/api-client/parse-responses.ts';
-import type { RequestResult } from '../../wire/api-client/request-result.ts';
-import type { Rehearsal, Status } from '../../wire/status.ts';
+import type { FailedResult } from '../../wire/api-client/request-result.ts';
+import type { Rehearsal } from '../../wire/status.ts';
 import {
   type ClientCommand,
   type CommandContext,
   CommandFailedError,
+  CommandUsageError,
+  interruptedExitCode,
 } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import {
-  createInterruptedError,
   createRequestFailedError,
   createSession,
   requireAdminStatus,
@@ -24,29 +25,29 @@ import {
   formatServerMessage,
   joinLines,
 } from '../output/text.ts';
-import { chooseUpdateTarget } from '../start/choose-update-target.ts';
+import { chooseUpdateTarget, problemReasonOf } from '../start/choose-update-target.ts';
 import { promptForNewSettings } from '../start/prompt-for-new-settings.ts';
 
 export const instanceRehearseCommand: ClientCommand = {
   name: 'instance rehearse',
-  summary: 'Try the update on a copy of the data, without changing anything',
+  summary: 'Try the update on a copy of the data; {product} may not respond for some seconds meanwhile',
   options: {
     target: {
       value: 'VERSION',
       form: [{ test: isRequestableTarget }, '"canary" or a version such as v1.5.0'],
-      help: 'Version to try, e.g. v1.5.0, or canary (default: the offered version)',
+      help: 'Version to rehearse, e.g. v1.5.0, or canary (default: the offered version)',
     },
     set: {
       value: 'NAME[=VALUE]',
       isList: true,
       help: 'Value for a new setting; without =VALUE, {product} asks for it',
     },
-    stop: { help: 'Stop the rehearsal in progress' },
+    cancel: { help: 'Cancel the rehearsal in progress' },
   },
   examples: [
     [
       '{product} instance rehearse',
-      'exit with 0 if the new version became ready, with 4 if it did not, or with 3 if there was no result',
+      'exit with 0 if the rehearsal succeeded, with 4 if it failed, or with 3 if it had no result or did not start',
     ],
     ['{product} instance rehearse && {product} instance update', 'update only after a successful rehearsal'],
   ],
@@ -54,23 +55,40 @@ export const instanceRehearseCommand: ClientCommand = {
 };
 
 const pauseMs = 1_000;
-/** Maximum time in ms until the server must report the rehearsal again after it has lost it. */
-const missingMs = 60_000;
-const exitCodes: Readonly<Record<string, number>> = { succeeded: 0, failed: 4 };
+/** Time in ms for which the status may lack the rehearsal, for example while the server restarts. */
+const maxMissingMs = 60_000;
+const exitCodeByState: Readonly<Record<string, number>> = { succeeded: 0, failed: 4 };
 
 async function run(context: CommandContext): Promise<number> {
+  const { options, list } = context.args;
+  const isCancellation = options.cancel === true;
+  if (isCancellation && (options.target !== undefined || list.length > 0))
+    throw new CommandUsageError('--cancel cannot be combined with --target or --set.');
   const session = createSession(context);
-  const { reader, signal, stdout, args } = session;
-  if (args.options.stop) {
-    const stopped = await requireRehearsal(session, await reader.cancelRehearsal({ signal }), null);
-    if (stopped === null) return 3;
-    await follow(session, stopped);
-    return 0;
+  return isCancellation ? cancel(session) : start(session, context);
+}
+
+async function cancel(session: Session): Promise<number> {
+  const { reader, signal, stdout } = session;
+  const response = await reader.cancelRehearsal({ signal });
+  if (response.kind !== 'ok') {
+    const { detail } = requireRejection(session, response);
+    stdout.write(joinLines([formatServerMessage(escapeControlCharacters(detail))]));
+    return 3;
   }
+  return (await follow(session, response.value)) === 'cancelled' ? 0 : 3;
+}
+
+async function start(session: Session, context: CommandContext): Promise<number> {
+  const { reader, signal, stdout, args } = session;
   const status = await requireAdminStatus(reader.fetchStatus({ refresh: true, signal }), session);
-  const { target: named } = args.options;
-  const wish = { force: true as const, ...(typeof named === 'string' && { target: named }) };
-  const target = chooseUpdateTarget(status, wish);
+  const { target: requestedTarget } = args.options;
+  const request = {
+    // Running jobs do not block a rehearsal.
+    force: true as const,
+    ...(typeof requestedTarget === 'string' && { target: requestedTarget }),
+  };
+  const target = chooseUpdateTarget(status, request);
   if (typeof target !== 'string') {
     stdout.write(joinLines(target.lines));
     return target.exitCode;
@@ -78,50 +96,42 @@ async function run(context: CommandContext): Promise<number> {
   const { version, settings = [] } = escapeResponseTexts(status.next) ?? {};
   const given = await promptForNewSettings(context, version === target ? settings : []);
   const order = { target, ...(Object.keys(given).length > 0 && { settings: given }) };
-  const begun = await requireRehearsal(session, await reader.startRehearsal(order, { signal }), status);
-  return begun === null ? 3 : follow(session, begun);
+  const response = await reader.startRehearsal(order, { signal });
+  if (response.kind === 'ok') return exitCodeByState[await follow(session, response.value)] ?? 3;
+  const reason = problemReasonOf(requireRejection(session, response));
+  const lines = formatBlockingReason(escapeResponseTexts(reason), escapeResponseTexts(status), 'rehearsal');
+  stdout.write(joinLines(lines));
+  return 3;
 }
 
-/** Returns null, and prints the reason, if the server refuses the request. @throws CommandFailedError */
-async function requireRehearsal(
-  session: Session,
-  response: RequestResult<Rehearsal>,
-  status: Status | null,
-): Promise<Rehearsal | null> {
-  if (response.kind === 'ok') return response.value;
-  if (response.kind !== 'problem' || response.problem.status !== 409)
-    throw createRequestFailedError(response, session);
-  session.stdout.write(joinLines(refusalLines(response.problem, status)));
-  return null;
+/** Returns the problem document of a rejected request. @throws CommandFailedError if the request failed otherwise */
+function requireRejection(session: Session, response: FailedResult): Problem {
+  if (response.kind === 'problem' && response.problem.status === 409) return response.problem;
+  throw createRequestFailedError(response, session);
 }
 
-function refusalLines({ reason, detail }: Problem, status: Status | null): string[] {
-  if (reason === undefined || status === null) return [formatServerMessage(escapeControlCharacters(detail))];
-  return formatBlockingReason(escapeResponseTexts(reason), escapeResponseTexts(status));
-}
-
-/** Prints the progress until the rehearsal has ended. Returns the exit code. */
-async function follow(session: Session, begun: Rehearsal): Promise<number> {
+/** Prints the progress until the rehearsal has ended, then its result. Returns the last state. */
+async function follow(session: Session, { startedAt }: Rehearsal): Promise<Rehearsal['state']> {
   const { reader, signal, stdout, now } = session;
-  let shown = '';
+  let lastLine = '';
   for (let seenAt = now(); ; ) {
     const response = await reader.fetchStatus({ signal });
-    if (signal.aborted) throw createInterruptedError();
+    if (signal.aborted) throw createInterruptedFollowError();
     if (response.kind === 'logged-out') throw createRequestFailedError(response, session);
     const status = response.kind === 'ok' && 'rehearsal' in response.value ? response.value : null;
     // After a restart, the server first has to find the rehearsal again.
     const rehearsal = escapeResponseTexts(status?.rehearsal ?? null);
-    if (status !== null && rehearsal?.startedAt === begun.startedAt) {
+    if (status !== null && rehearsal?.startedAt === startedAt) {
       seenAt = now();
       if (rehearsal.endedAt !== null) {
         const t = createClientTextsAndFormats(status.now);
         stdout.write(joinLines(formatPresentationParts([presentRehearsal(rehearsal, t)], t)));
-        return exitCodes[rehearsal.state] ?? 3;
+        return rehearsal.state;
       }
       const line = formatServerMessage(rehearsal.message);
-      if (line !== shown) stdout.write(joinLines([line]));
-      shown = line;
-    } else if (now() - seenAt > missingMs) {
+      if (line !== lastLine) stdout.write(joinLines([line]));
+      lastLine = line;
+    } else if (now() - seenAt > maxMissingMs) {
       if (response.kind !== 'ok') throw createRequestFailedError(response, session);
       throw createLostError();
     }
@@ -129,8 +139,14 @@ async function follow(session: Session, begun: Rehearsal): Promise<number> {
   }
 }
 
+const createInterruptedFollowError = () =>
+  new CommandFailedError(
+    interruptedExitCode,
+    `The rehearsal continues. To cancel it: ${getProductNames().name} instance rehearse --cancel`,
+  );
+
 const createLostError = () =>
   new CommandFailedError(
     1,
-    `The server has no record of the rehearsal. To check: ${getProductNames().name} instance status`,
+    `The server no longer reports the rehearsal, so its result is unknown. To see the running version: ${getProductNames().name} instance status`,
   );

@@ -87,15 +87,25 @@ export function formatPendingStep({ to, reason }: PendingStep, version: string, 
   return time === '' ? line : `${line} (${time} so far)`;
 }
 
-/** Explains why a run cannot start, and what to do next. */
-export function formatBlockingReason(reason: Reason, status: Status, wanted: RunKind = 'update'): string[] {
+const verbs = { update: 'update', rollback: 'roll back', rehearsal: 'rehearse' } as const;
+
+/** Explains why a run or a rehearsal cannot start, and what to do next. */
+export function formatBlockingReason(
+  reason: Reason,
+  status: Status,
+  wanted: RunKind | 'rehearsal' = 'update',
+): string[] {
   const { now, run } = status;
   const { code, jobs = [], message, advice, refusal } = reason;
   const t = createClientTextsAndFormats(now);
-  const cannot = wanted === 'update' ? 'Cannot update now' : 'Cannot roll back now';
+  const cannot = `Cannot ${verbs[wanted]} now`;
   const shown = presentBlockingReason(reason, status, { history: null }, t);
   if (jobs.length > 0)
-    return [`${cannot}: ${shown?.heading}`, ...formatJobLines(jobs, now), jobAdvice(jobs, wanted)];
+    return [
+      `${cannot}: ${shown?.heading}`,
+      ...formatJobLines(jobs, now),
+      jobAdvice(jobs, wanted === 'rollback' ? wanted : 'update'),
+    ];
   if (code === 'up-to-date') return [formatServerMessage(message)];
   // Suggest `follow` only if this instance has a run in progress. The update may be one of another instance, or may
   // have no run yet.

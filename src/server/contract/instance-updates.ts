@@ -84,7 +84,7 @@ export interface InstanceUpdates {
    * start. The status contains its progress and result.
    */
   rehearse(order?: RehearsalOrder): Promise<{ rehearsal: Rehearsal } | { reason: Reason }>;
-  /** Stops the running rehearsal. */
+  /** Requests the cancellation of the running rehearsal. */
   cancelRehearsal(): Promise<{ rehearsal: Rehearsal } | { reason: CancelReason }>;
   /** Returns the effects of a rollback. This may take minutes, because an updater first checks the restore point. */
   rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;

@@ -105,7 +105,7 @@ export const automaticUpdateFieldSchemas = {
   ),
   rehearse: describeField(
     z.optional(z.boolean()),
-    'Whether each release is first tried on a copy of the data',
+    'Whether each release is rehearsed on a copy of the data before it is installed automatically',
   ),
 };
 

@@ -32,7 +32,9 @@ const requireStartedRun = (begun: { run: Run } | { reason: Reason | CancelReason
   if ('reason' in begun) throw new ProblemError(409, begun.reason.message, begun);
   return addServerTime(begun.run);
 };
-function requireRehearsal(begun: { rehearsal: Rehearsal } | { reason: Reason | CancelReason }): Rehearsal {
+function requireStartedRehearsal(
+  begun: { rehearsal: Rehearsal } | { reason: Reason | CancelReason },
+): Rehearsal {
   if ('reason' in begun) throw new ProblemError(409, begun.reason.message, begun);
   return begun.rehearsal;
 }
@@ -121,11 +123,11 @@ const rehearse = createLibraryEndpoint({
   id: 'startRehearsal',
   method: 'POST',
   at: '/rehearsal',
-  summary: 'Try an update on a copy of the data',
+  summary: 'Rehearse an update: try it on a copy of the data',
   body: {
-    name: 'Rehearse',
+    name: 'RehearsalStart',
     schema: rehearsalRequestSchema,
-    description: 'Without a body, `next` from the status is tried.',
+    description: 'Without a body, `next` from the status is rehearsed.',
   },
   status: 202,
   success: 'The rehearsal was started. `rehearsal` in the status contains its progress and result.',
@@ -141,21 +143,24 @@ const rehearse = createLibraryEndpoint({
       by,
       ...(settings && { settings }),
     }),
-  told: requireRehearsal,
+  told: requireStartedRehearsal,
 });
 
 const cancelRehearsal: Endpoint = {
   id: 'cancelRehearsal',
   method: 'DELETE',
   at: '/rehearsal',
-  summary: 'Stop the running rehearsal',
+  summary: 'Cancel the running rehearsal',
   status: 202,
-  success: 'The rehearsal is being stopped. It then has the state `cancelled`.',
+  success: 'The cancellation was requested. The state becomes `cancelled`, unless the rehearsal ends first.',
   content: createJsonContent('Rehearsal'),
   others: {
-    '409': createProblemResponseObject('No rehearsal is running. `reason` (a CancelReason) gives the cause.'),
+    '409': createProblemResponseObject(
+      'There is no rehearsal to cancel. `reason` (a CancelReason) gives the cause.',
+    ),
   },
-  answer: async ({ service }) => createJsonResponse(202, requireRehearsal(await service.cancelRehearsal())),
+  answer: async ({ service }) =>
+    createJsonResponse(202, requireStartedRehearsal(await service.cancelRehearsal())),
 };
 
 const getProgress: Endpoint = {

@@ -126,7 +126,7 @@ export class Prefetcher implements RepeatedCheck {
     const record = new RunRecord(createRun(origin));
     const command = ['fetch', ...(await createUpdaterTargetOptions(destination, engine))] as const;
     const labels = { [prefetchAttemptsLabel]: String(tries) };
-    const options = { command, record, home: deployment, signal: closing, labels };
+    const options = { command, record, deployment, signal: closing, labels };
     try {
       const id = await createAdditionalUpdater(
         'prefetch',

@@ -1,22 +1,37 @@
-import type { CancelReason, Reason, Rehearsal } from '../../wire/status.ts';
-import type { RunRecord } from '../run/run-record.ts';
+import type { CancelReason, Reason, Rehearsal, Run } from '../../wire/status.ts';
 
-/** What is known from the log of a rehearsal. */
-export interface RehearsalLog {
-  record: Pick<RunRecord, 'run'>;
+/** Run of a rehearsal, and the time in seconds until the new version was ready; null if it was not ready. */
+export interface RehearsalRun {
+  run: Run;
   readySeconds: number | null;
 }
 
-/** A rehearsal that was not started, or whose updater crashed, is inconclusive. */
-export function describeRehearsal({ record, readySeconds }: RehearsalLog): Rehearsal {
-  const { to, outcome, code, startedAt, endedAt, by, advice, log, ...last } = record.run;
-  const isSuccess = outcome === 'unchanged' && readySeconds !== null;
-  const result = code === 'rehearsal-failed' ? 'failed' : isSuccess ? 'succeeded' : 'inconclusive';
-  const ended = outcome === 'cancelled' ? outcome : result;
-  const state = outcome === null ? 'running' : ended;
-  const message = last.cause ?? last.message;
-  return { version: to ?? '', state, startedAt, endedAt, by, message, advice, readySeconds, log };
+/** Converts the run of a rehearsal to its entry in the status. */
+export function describeRehearsal({ run, readySeconds }: RehearsalRun): Rehearsal {
+  const { startedAt, endedAt, by, log } = run;
+  const state = stateOf(run, readySeconds);
+  const message = run.cause ?? run.message;
+  const advice = state === 'cancelled' ? null : (adviceByCode[run.code ?? ''] ?? run.advice);
+  return { version: run.to ?? '', state, startedAt, endedAt, by, message, advice, readySeconds, log };
 }
+
+/** A rehearsal whose updater was not started, or crashed, is inconclusive. */
+function stateOf({ outcome, code }: Run, readySeconds: number | null): Rehearsal['state'] {
+  if (outcome === null) return 'running';
+  if (outcome === 'cancelled') return 'cancelled';
+  if (outcome === 'unchanged' && readySeconds !== null) return 'succeeded';
+  return code === 'rehearsal-failed' ? 'failed' : 'inconclusive';
+}
+
+const crashAdvice = 'Nothing was changed. Check the log, then try again.';
+/** Replaces the updater's advice, which names options of its command line. */
+const adviceByCode: Readonly<Record<string, string>> = {
+  'rehearsal-failed':
+    'Find the error of the new version in the log, and report it to the publisher. If the version could not reach an external service, the isolation of the rehearsal is the cause.',
+  'rehearsal-inconclusive': 'Fix the cause, then try again. Nothing is known about the new version.',
+  'updater-ended': crashAdvice,
+  'updater-gone': crashAdvice,
+};
 
 export const createRehearsalRunningReason = (version: string): Reason => ({
   code: 'rehearsal-running',

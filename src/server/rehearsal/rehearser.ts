@@ -8,6 +8,7 @@ import type { CompleteRehearsalRequest } from '../contract/instance-updates.ts';
 import { DeploymentNotFoundError } from '../deployment/deployment-not-found-error.ts';
 import {
   createAdditionalUpdaterName,
+  type InitialRunFacts,
   initialRunFactsOf,
   isUpdaterActive,
   isUpdaterOfInstance,
@@ -21,20 +22,18 @@ import { createRun, RunRecord } from '../run/run-record.ts';
 import { crashedRunResult, followRunLog } from '../run/track/follow-run-log.ts';
 import { rethrowAsUnavailable } from '../run/update-api.ts';
 import { UpdaterNotStartedError } from '../run/updater-not-started-error.ts';
-import {
-  createRehearsalRunningReason,
-  describeRehearsal,
-  noRehearsalReason,
-  type RehearsalLog,
-} from './describe-rehearsal.ts';
+import { createRehearsalRunningReason, describeRehearsal, noRehearsalReason } from './describe-rehearsal.ts';
 
-/** Time in ms after which a result is outdated: data, files and images have changed since. */
+/** Time in ms after which a result is outdated, because data, files or images may have changed. */
 const resultLifetimeMs = 7 * 24 * 3_600_000;
 
-interface FollowedRehearsal extends RehearsalLog {
-  /** Null until the container is created. */
-  containerId: string | null;
+interface FollowedRehearsal {
   record: RunRecord;
+  readySeconds: number | null;
+  /** Null until the container has been started, or if it could not be started. */
+  containerId: string | null;
+  /** Aborted to cancel the rehearsal before its container has been started. */
+  launch: AbortController;
 }
 
 /**
@@ -56,7 +55,7 @@ export class Rehearser implements RepeatedCheck {
 
   /** The running rehearsal, or the last result; null if there is none, or if it is outdated. */
   get rehearsal(): Rehearsal | null {
-    const rehearsal = this.#followed && describeRehearsal(this.#followed);
+    const rehearsal = this.#followed && describe(this.#followed);
     if (rehearsal?.endedAt && Date.now() - Date.parse(rehearsal.endedAt) > resultLifetimeMs) return null;
     return rehearsal;
   }
@@ -71,40 +70,37 @@ export class Rehearser implements RepeatedCheck {
     await this.check().catch(rethrowAsUnavailable);
     if (this.rehearsal?.state === 'running')
       return { reason: createRehearsalRunningReason(this.rehearsal.version) };
-    const { home, destination } = resolved;
-    const { version: from } = this.#parts.settings;
-    const startedAt = new Date().toISOString();
-    const origin = { id: `rehearsal-${home.project}`, from, to: destination.to, startedAt, by: order.by };
-    const record = new RunRecord(createRun(origin, 'launching', 'starting the rehearsal'));
-    const followed: FollowedRehearsal = { containerId: null, record, readySeconds: null };
-    this.#followed = followed;
-    this.#launch(followed, resolved, order).catch((error) => {
-      const { message } = error as Error;
-      record.end(error instanceof UpdaterNotStartedError ? error.result : { outcome: 'failed', message });
-      // Another server has just started a rehearsal, which the next check finds.
-      const isTaken = error instanceof EngineError && error.code === 'conflict';
-      if (isTaken && this.#followed === followed) this.#followed = null;
-      void this.onFailure(error);
+    const { deployment, destination } = resolved;
+    const followed = createFollowedRehearsal(null, {
+      id: `rehearsal-${deployment.project}`,
+      from: this.#parts.settings.version,
+      to: destination.to,
+      startedAt: new Date().toISOString(),
+      by: order.by,
     });
-    return { rehearsal: describeRehearsal(followed) };
+    this.#followed = followed;
+    this.#launch(followed, resolved, order).catch((error) => this.#onLaunchFailure(followed, error));
+    return { rehearsal: describe(followed) };
   }
 
-  /** Stops the running rehearsal, or returns the reason why this is not possible. */
+  /** Cancels the running rehearsal, or returns the reason why there is none to cancel. */
   async cancel(): Promise<{ rehearsal: Rehearsal } | { reason: CancelReason }> {
     await this.check().catch(rethrowAsUnavailable);
     const followed = this.#followed;
-    if (!followed?.containerId || followed.record.hasEnded) return { reason: noRehearsalReason };
+    if (followed === null || followed.record.hasEnded) return { reason: noRehearsalReason };
+    const { containerId, launch } = followed;
+    launch.abort(new UpdaterNotStartedError('cancelled', 'nothing was changed'));
     // The updater then removes everything that the rehearsal has created.
-    await this.#parts.engine.killContainer(followed.containerId, 'SIGTERM').catch(rethrowAsUnavailable);
-    return { rehearsal: describeRehearsal(followed) };
+    if (containerId !== null)
+      await this.#parts.engine.killContainer(containerId, 'SIGTERM').catch(rethrowAsUnavailable);
+    return { rehearsal: describe(followed) };
   }
 
   async check(): Promise<void> {
     const { engine, place: location, settings } = this.#parts;
     const followed = this.#followed;
-    // Without a container, the rehearsal is being started, or could not be started.
-    const unstarted = followed?.containerId === null ? followed.record : null;
-    if (unstarted?.hasEnded === false) return;
+    const recordWithoutContainer = followed?.containerId === null ? followed.record : null;
+    if (recordWithoutContainer?.hasEnded === false) return;
     const deployment = await location.findDeployment();
     const found = await engine.inspectContainer(
       createAdditionalUpdaterName('rehearsal', settings, deployment),
@@ -112,7 +108,8 @@ export class Rehearser implements RepeatedCheck {
     // A rehearsal has been started in the meantime.
     if (this.#followed !== followed) return;
     const { to, startedAt } = found ? initialRunFactsOf(found) : { to: null, startedAt: '' };
-    if (unstarted !== null && startedAt <= unstarted.run.startedAt) return;
+    // Keep the reason why a rehearsal could not be started until another one has been started.
+    if (recordWithoutContainer !== null && startedAt <= recordWithoutContainer.run.startedAt) return;
     if (found === null || !isUpdaterOfInstance(found, deployment)) {
       this.#followed = null;
       return;
@@ -125,31 +122,37 @@ export class Rehearser implements RepeatedCheck {
 
   /** Logs a repeated problem only once, because the check is repeated. */
   async onFailure(cause: Error): Promise<void> {
-    const isNews = this.#failure !== cause.message && !(cause instanceof DeploymentNotFoundError);
+    const isNewProblem = this.#failure !== cause.message && !(cause instanceof DeploymentNotFoundError);
     this.#failure = cause.message;
-    if (isNews) this.#parts.settings.log({ level: 'info', message: 'the rehearsal has failed', cause });
+    const message = 'the rehearsal could not be started or observed';
+    if (isNewProblem) this.#parts.settings.log({ level: 'info', message, cause });
   }
 
   async #launch(
     followed: FollowedRehearsal,
-    { home, destination }: ResolvedTarget,
+    { deployment, destination }: ResolvedTarget,
     { settings: values = {} }: CompleteRehearsalRequest,
   ): Promise<void> {
     const { engine, closing } = this.#parts;
-    const { record } = followed;
+    const { record, launch } = followed;
     const isGiven = Object.keys(values).length > 0;
     const target = await createUpdaterTargetOptions(destination, engine);
     const command = ['rehearse', ...target, ...(isGiven ? ['--set-file', settingValuesPath] : [])] as const;
-    const options = { command, record, home, signal: closing };
+    const signal = AbortSignal.any([closing, launch.signal]);
+    const options = { command, record, deployment, signal };
     const id = await createAdditionalUpdater('rehearsal', options, this.#parts, async (name) => {
       record.setFields({ log: `docker logs ${name}` });
-      const left = await engine.inspectContainer(name);
+      const previous = await engine.inspectContainer(name);
       // If another server has started a rehearsal in the meantime, the name is taken.
-      return left !== null && isUpdaterOfInstance(left, home) && !isUpdaterActive(left) ? left.id : null;
+      const isReplaced =
+        previous !== null && isUpdaterOfInstance(previous, deployment) && !isUpdaterActive(previous);
+      return isReplaced ? previous.id : null;
     });
     try {
       if (isGiven) await engine.putArchive(id, buildSettingsArchive(values), { isSecret: true });
+      signal.throwIfAborted();
       await engine.startContainer(id);
+      signal.throwIfAborted();
     } catch (error) {
       await engine.removeContainer(id, { force: true }).catch(() => {});
       throw error;
@@ -158,13 +161,25 @@ export class Rehearser implements RepeatedCheck {
     await this.#readLog(followed, id);
   }
 
+  #onLaunchFailure(followed: FollowedRehearsal, error: unknown): void {
+    const { record } = followed;
+    if (error instanceof UpdaterNotStartedError) record.end(error.result);
+    else {
+      const detail = (error as Error).message;
+      record.end({ outcome: 'failed', message: `the updater could not be started: ${detail}` });
+    }
+    // Another server has just started a rehearsal, which the next check finds.
+    const isNameTaken = error instanceof EngineError && error.code === 'conflict';
+    if (isNameTaken && this.#followed === followed) this.#followed = null;
+    void this.onFailure(error as Error);
+  }
+
   /** Reads the log of a container in the background. Does nothing if the container is already followed. */
   #follow(container: Container): void {
     const { id, name } = container;
     if (this.#followed?.containerId === id) return;
-    const record = new RunRecord(createRun(initialRunFactsOf(container)));
-    record.setFields({ log: `docker logs ${name}` });
-    const followed = { containerId: id, record, readySeconds: null };
+    const followed = createFollowedRehearsal(id, initialRunFactsOf(container));
+    followed.record.setFields({ log: `docker logs ${name}` });
     this.#followed = followed;
     void this.#readLog(followed, id);
   }
@@ -177,8 +192,21 @@ export class Rehearser implements RepeatedCheck {
         if (typeof seconds === 'number') followed.readySeconds = Math.max(1, seconds);
       });
     } catch (cause) {
-      record.end({ ...crashedRunResult, message: (cause as Error).message });
+      record.end({ ...crashedRunResult, code: 'updater-ended', message: (cause as Error).message });
       void this.onFailure(cause as Error);
     }
   }
 }
+
+const createFollowedRehearsal = (
+  containerId: string | null,
+  initialFacts: InitialRunFacts,
+): FollowedRehearsal => ({
+  record: new RunRecord(createRun(initialFacts, 'launching', 'starting the rehearsal')),
+  readySeconds: null,
+  containerId,
+  launch: new AbortController(),
+});
+
+const describe = ({ record, readySeconds }: FollowedRehearsal): Rehearsal =>
+  describeRehearsal({ run: record.run, readySeconds });

@@ -24,8 +24,13 @@ export function rethrowAsUnavailable(error: unknown): never {
 
 /** Methods that the API and the library object have in common. */
 type LibraryMethodName =
-  | ('status' | 'cancelRehearsal' | 'rollbackOffer' | 'setChannel')
-  | ('skip' | 'setAutomatic' | 'history');
+  | 'status'
+  | 'cancelRehearsal'
+  | 'rollbackOffer'
+  | 'setChannel'
+  | 'skip'
+  | 'setAutomatic'
+  | 'history';
 
 /** Implements the endpoints, independently of HTTP. All methods may throw UnavailableError. */
 export interface UpdateApi extends Pick<InstanceUpdates, LibraryMethodName> {

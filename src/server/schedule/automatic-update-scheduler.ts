@@ -62,10 +62,10 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
       return;
     }
     if (!settings.enabled) return;
-    const next = await this.#findDue(settings);
-    if (next === null) return;
     // Another server may have started a rehearsal.
     if (settings.rehearse) await this.#rehearser.check();
+    const next = await this.#findDue(settings);
+    if (next === null) return;
     const { rehearsal } = this.#rehearser;
     const step = chooseAutomaticStep(next.version, { settings, rehearsal, now: Date.now() });
     if (step === 'wait') return;
@@ -100,7 +100,11 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
     const { nextAt, blockedBy } = decideAutomaticUpdate({
-      ...{ settings, offer, known, past, now: Date.now() },
+      settings,
+      offer,
+      known,
+      past,
+      now: Date.now(),
       rehearsal: this.#rehearser.rehearsal,
       hasRestorePoint: this.#parts.settings.restorePoint,
     });

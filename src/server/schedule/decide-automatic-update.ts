@@ -101,37 +101,36 @@ function findBlockedBy(
 }
 
 /**
- * A release that did not become ready is not installed automatically. If this is unknown, a restore point limits the
- * risk. Without one, the next rehearsal may have a result.
+ * Returns a reason to block a release because of its rehearsal. A failed rehearsal blocks the release until the result is
+ * outdated, even if rehearsals are off. An inconclusive one blocks it for a day if updates save no restore point, and a
+ * cancelled one always for a day.
  */
 function findRehearsalReason(
   version: string,
   { settings, rehearsal, hasRestorePoint, now }: AutomaticUpdateFacts,
 ): BlockedBy | null {
   if (rehearsal?.version !== version) return null;
-  const { state, message } = rehearsal;
-  if (state === 'failed') return { code: 'rehearsal-failed', message };
-  const isUnknown = state === 'cancelled' || (state === 'inconclusive' && !hasRestorePoint);
-  return settings.rehearse && isUnknown && !isOldRehearsal(rehearsal, now)
-    ? { code: 'rehearsal-inconclusive', message }
-    : null;
+  const { state } = rehearsal;
+  if (state === 'failed') return { code: 'rehearsal-failed', message: rehearsal.message };
+  if (!settings.rehearse || isRepeatDue(rehearsal, now)) return null;
+  const code = 'rehearsal-inconclusive';
+  if (state === 'cancelled') return { code, message: `the rehearsal of ${version} was cancelled` };
+  if (state !== 'inconclusive' || hasRestorePoint) return null;
+  return { code, message: `the rehearsal of ${version} had no result: ${rehearsal.message}` };
 }
 
-/** Whether a new rehearsal is needed before an automatic update. There is at most one a day. */
-const isOldRehearsal = ({ endedAt }: Rehearsal, now: number): boolean =>
+/** Whether a release must be rehearsed again before it is installed automatically. */
+const isRepeatDue = ({ endedAt }: Rehearsal, now: number): boolean =>
   endedAt !== null && now - Date.parse(endedAt) > 24 * hourMs;
 
-/** Returns whether a release that is due is installed now, or first rehearsed. */
+/** Returns whether a release that is due and not blocked is installed now, or rehearsed first. */
 export function chooseAutomaticStep(
   version: string,
   { settings, rehearsal, now }: Pick<AutomaticUpdateFacts, 'settings' | 'rehearsal' | 'now'>,
 ): 'update' | 'rehearse' | 'wait' {
   if (!settings.rehearse) return 'update';
   if (rehearsal?.state === 'running') return 'wait';
-  if (rehearsal?.version !== version) return 'rehearse';
-  if (rehearsal.state === 'failed') return 'wait';
-  if (isOldRehearsal(rehearsal, now)) return 'rehearse';
-  return rehearsal.state === 'cancelled' ? 'wait' : 'update';
+  return rehearsal?.version === version && !isRepeatDue(rehearsal, now) ? 'update' : 'rehearse';
 }
 
 /** If the first run is a successful rollback, returns the version that it rolled back. Otherwise, returns null. */

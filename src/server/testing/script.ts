@@ -196,3 +196,15 @@ export const entryOrLast = <T>(list: readonly T[] | undefined, at: number, usual
 
 export const completeNextRelease = (next: ScriptedStatus['next']): NextRelease | null =>
   next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], settings: [], ...next };
+
+export const createRunningRehearsal = (version: string, by: string): Rehearsal => ({
+  version,
+  state: 'running',
+  startedAt: new Date().toISOString(),
+  endedAt: null,
+  by,
+  message: 'copying the data',
+  advice: null,
+  readySeconds: null,
+  log: null,
+});

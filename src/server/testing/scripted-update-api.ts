@@ -39,6 +39,7 @@ import { decideAutomaticUpdate } from '../schedule/decide-automatic-update.ts';
 import { findPendingUpgradeStep } from '../schedule/upgrade-path-runner.ts';
 import {
   completeNextRelease,
+  createRunningRehearsal,
   type Disturbance,
   defaultScriptedStatus,
   entryOrLast,
@@ -180,10 +181,7 @@ export class ScriptedUpdateApi implements UpdateApi {
     if (reason) return { reason };
     if (current?.state === 'running') return { reason: createRehearsalRunningReason(current.version) };
     const version = target ?? next?.version ?? '';
-    const rehearsal: Rehearsal = {
-      ...{ version, state: 'running', startedAt: new Date().toISOString(), endedAt: null, by },
-      ...{ message: 'copying the data', advice: null, readySeconds: null, log: null },
-    };
+    const rehearsal = createRunningRehearsal(version, by);
     this.#change({ rehearsal });
     const { signal } = this.#over;
     const message = `${version} became ready on a copy of the data (1.2 GB) after 43 s`;
@@ -263,7 +261,12 @@ export class ScriptedUpdateApi implements UpdateApi {
     const known = { releases: null, notice: noChannelFileEffects };
     const { rehearsal, restorePoint } = this.#pieces;
     const decision = decideAutomaticUpdate({
-      ...{ settings, offer, known, rehearsal, past: [], now: Date.now() },
+      settings,
+      offer,
+      known,
+      rehearsal,
+      past: [],
+      now: Date.now(),
       hasRestorePoint: restorePoint !== null,
     });
     this.#change({ automatic: { ...settings, ...decision } });

@@ -8,7 +8,7 @@ import {
   UpdateApiClient,
   type UpdateRequestBody,
 } from '../../wire/api-client/update-api-client.ts';
-import type { Rehearsal, Status, ToldRun } from '../../wire/status.ts';
+import type { Status, ToldRun } from '../../wire/status.ts';
 import {
   initialPageState,
   type PageAction,
@@ -127,19 +127,15 @@ export class PageStore {
     } else await this.#begun(response, (problem) => ({ kind: 'not-started', problem }));
   }
 
+  /** Starts a rehearsal. Only the status contains its progress. */
   async rehearse(order: RehearsalRequestBody): Promise<void> {
-    this.#rehearsed(await this.#reader.startRehearsal(order));
+    const response = await this.#reader.startRehearsal(order);
+    if (response.kind === 'problem') this.#dispatch({ kind: 'not-started', problem: response.problem });
+    this.requestStatusNow();
   }
 
   async cancelRehearsal(): Promise<void> {
-    this.#rehearsed(await this.#reader.cancelRehearsal());
-  }
-
-  /** Only the status contains the progress of a rehearsal. */
-  #rehearsed(response: RequestResult<Rehearsal>): void {
-    // With 409, the new status shows the reason, for example a run or another rehearsal in progress.
-    if (response.kind === 'problem' && response.problem.status !== 409)
-      this.#dispatch({ kind: 'not-started', problem: response.problem });
+    await this.#reader.cancelRehearsal();
     this.requestStatusNow();
   }
 

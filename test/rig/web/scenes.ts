@@ -270,7 +270,7 @@ export const scenes: DialogScene[] = [
             : undefined,
       }),
     act: press('Update now'),
-    heading: 'The update was not started',
+    heading: 'Nothing was started',
   },
   {
     name: 'jobs',

@@ -218,7 +218,7 @@ describe('an automatic update', () => {
       [inWindow, null],
     ],
     [
-      'not after a rehearsal that an admin stopped',
+      'not after a rehearsal that an admin cancelled',
       { settings: rehearsing, rehearsal: tried('cancelled'), hasRestorePoint: true },
       [inWindow, 'rehearsal-inconclusive'],
     ],
@@ -269,9 +269,6 @@ it.each<[string, Rehearsal | null, ReturnType<typeof chooseAutomaticStep>]>([
   ['is installed after a success', tried('succeeded'), 'update'],
   ['is rehearsed again a day later', tried('succeeded', '2026-11-24T02:59:00.000Z'), 'rehearse'],
   ['is installed without a result, which only a restore point allows', tried('inconclusive'), 'update'],
-  ['waits after a failure', tried('failed'), 'wait'],
-  ['waits after a failure of a day ago', tried('failed', '2026-11-24T02:59:00.000Z'), 'wait'],
-  ['waits after a rehearsal that was stopped', tried('cancelled'), 'wait'],
 ])('a release that is due %s', (_, rehearsal, step) => {
   const now = Date.parse('2026-11-25T03:00:00Z');
   expect(chooseAutomaticStep('v1.5.0', { settings: rehearsing, rehearsal, now })).toBe(step);

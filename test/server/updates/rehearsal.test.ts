@@ -125,7 +125,7 @@ describe('a rehearsal', () => {
     expect(await one.updates.rehearse(order)).toMatchObject({ reason: { code: 'update-running' } });
   });
 
-  it('is stopped with SIGTERM, and then has no result', async () => {
+  it('is cancelled with SIGTERM, and then has no result', async () => {
     rig.engine.updaterDoes(forever);
     const one = await booted();
     expect(await one.updates.cancelRehearsal()).toEqual({
@@ -145,6 +145,18 @@ describe('a rehearsal', () => {
     await until(async () => (await stateOf(one)) === 'cancelled');
     expect(signals).toEqual(['SIGTERM']);
     expect((await one.updates.cancelRehearsal()) as object).toHaveProperty('reason');
+  });
+
+  it('is cancelled while the updater image is pulled', async () => {
+    const one = await booted();
+    rig.engine.images.local.length = 0;
+    rig.engine.fault({ kind: 'hang', match: /images\/create/ });
+    await one.updates.rehearse(order);
+    await until(async () => (await last(one))?.message.startsWith('pulling'));
+    expect(await one.updates.cancelRehearsal()).toHaveProperty('rehearsal');
+    await until(async () => (await stateOf(one)) === 'cancelled');
+    await someLooks();
+    expect([await last(one), all()]).toMatchObject([{ advice: null }, []]);
   });
 
   it('is followed by the next server, whose version ends it', async () => {
@@ -187,17 +199,6 @@ describe('a rehearsal', () => {
     rig.engine.images.add('acme/svc-updater:1');
     await one.updates.rehearse(order);
     await until(async () => (await stateOf(one)) === 'succeeded');
-  });
-
-  it('of another release is not shown after it has ended', async () => {
-    rig.engine.updaterDoes(good);
-    const one = await booted();
-    await one.updates.rehearse(order);
-    await until(async () => (await stateOf(one)) === 'succeeded');
-    forge.publish('v1.6.0', 'v1.5.0');
-    await one.updates.status({ refresh: true });
-    await until(async () => (await one.updates.status()).next?.version === 'v1.6.0');
-    expect(await last(one)).toBeNull();
   });
 });
 

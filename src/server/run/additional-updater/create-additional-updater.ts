@@ -9,9 +9,9 @@ import type { RunRecord } from '../run-record.ts';
 import type { ServerContext } from '../server-context.ts';
 
 export interface AdditionalUpdaterOptions {
-  command: readonly [word: string, ...options: string[]];
+  command: readonly [name: string, ...options: string[]];
   record: RunRecord;
-  home: Deployment;
+  deployment: Deployment;
   signal: AbortSignal;
   /** Labels in addition to those of every updater. */
   labels?: Readonly<Record<string, string>>;
@@ -19,12 +19,13 @@ export interface AdditionalUpdaterOptions {
 
 /**
  * Creates the container of an additional updater, but does not start it. `findPrevious` returns the id of the container
- * to replace. It is removed last, because its labels and log are the only record of its run.
+ * to replace. That container is removed just before the new one is created, because only its labels and log record its
+ * run.
  * @throws UpdaterNotStartedError, EngineError
  */
 export async function createAdditionalUpdater(
   purpose: AdditionalUpdaterPurpose,
-  { command, record, home: deployment, signal, labels = {} }: AdditionalUpdaterOptions,
+  { command, record, deployment, signal, labels = {} }: AdditionalUpdaterOptions,
   { engine, settings }: ServerContext,
   findPrevious: (name: string) => Promise<string | null>,
 ): Promise<string> {

@@ -16,7 +16,7 @@ export async function createDiagnosticReport(context: ServerContext): Promise<Ui
   const origin = { id: `report-${deployment.project}`, from: settings.version, to: null, startedAt };
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timing.check)]);
   const record = new RunRecord(createRun(origin));
-  const order = { command: ['report', '--base64'] as const, record, home: deployment, signal };
+  const order = { command: ['report', '--base64'] as const, record, deployment, signal };
   return runWithAdditionalUpdater('report', order, context, async (containerId) => {
     let text = '';
     let isComplete = false;

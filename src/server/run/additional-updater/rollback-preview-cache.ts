@@ -66,7 +66,7 @@ export class RollbackPreviewCache {
     const signal = AbortSignal.any([closing, late, answered.signal]);
     let offer: RollbackOffer | undefined;
     try {
-      const order = { command: ['rollback'] as const, record, home: deployment, signal };
+      const order = { command: ['rollback'] as const, record, deployment, signal };
       await runWithAdditionalUpdater('rollback', order, this.#context, (containerId) =>
         followRunLog(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
           offer ??= rollbackOfferSchema.read(fields.rollback);

@@ -15,7 +15,7 @@ export async function runWithAdditionalUpdater<T>(
   const { engine } = context;
   const containerId = await createAdditionalUpdater(purpose, options, context, async (name) => {
     const left = await engine.inspectContainer(name);
-    return left !== null && isUpdaterOfInstance(left, options.home) ? left.id : null;
+    return left !== null && isUpdaterOfInstance(left, options.deployment) ? left.id : null;
   });
   try {
     await engine.startContainer(containerId);

@@ -27,10 +27,10 @@ import { rethrowAsUnavailable, UnavailableError } from '../update-api.ts';
 import type { ServerContextWithRuns } from './server-context-with-runs.ts';
 import { createStoreFailureReason, type StoreAndEngineState } from './store-and-engine-cache.ts';
 
-/** Target of a run that may start, and the compose project. */
+/** Target of a run, and the deployment in which it may start. */
 export interface ResolvedTarget {
   destination: UpdateTarget;
-  home: Deployment;
+  deployment: Deployment;
 }
 
 type StartResult = Promise<{ run: Run } | { reason: Reason }>;
@@ -118,7 +118,7 @@ export class RunStarter {
     const { observations, offers, runs, settings } = this.#parts;
     const resolved = await this.#resolve(order, find);
     if ('reason' in resolved) return resolved;
-    const { destination, home: deployment } = resolved;
+    const { destination, deployment } = resolved;
     const whyNot = async () => {
       if (kind === 'rollback') return null;
       await offers.readChannelFile();
@@ -141,7 +141,7 @@ export class RunStarter {
     }
   }
 
-  /** Returns the target of a run and the compose project, or the reason why the run cannot start. */
+  /** Returns the target of a run and the deployment, or the reason why the run cannot start. */
   async #resolve(
     order: RunPlan['order'],
     find: () => Promise<UpdateTarget | { reason: Reason }>,
@@ -153,14 +153,14 @@ export class RunStarter {
     const listed = 'to' in found ? await offers.settings(found.proof) : [];
     const reason = 'to' in found ? findSettingsBlockingReason(found.to, listed, order.settings) : null;
     const destination = reason ? { reason } : found;
-    const { home } = observation;
-    if ('reason' in destination || home === null) {
+    const { home: deployment } = observation;
+    if ('reason' in destination || deployment === null) {
       const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(rethrowAsUnavailable);
       const why = 'reason' in destination ? destination.reason : projectNotFoundReason;
       return { reason: observations.findReasonAgainst(observation, jobs) ?? why };
     }
     this.requireNotClosing();
-    return { destination, home };
+    return { destination, deployment };
   }
 
   /** Returns the current state, or why no run can start. Ignores jobs and the available update. */
