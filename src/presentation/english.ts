@@ -171,6 +171,8 @@ export const englishTexts = {
   unavailableAsLast: (product: string, time: string) =>
     `${product} will be unavailable for about ${time} (based on the last update).`,
   tryOnCopy: 'Try on a copy',
+  tryOnCopyAbout: (product: string) =>
+    `“Try on a copy” changes nothing, but suspends ${product} for up to 30 seconds.`,
   cancelRehearsal: 'Cancel rehearsal',
   rehearsedAgo: (time: string) => `Rehearsed ${time} ago.`,
   unavailableAsRehearsed: (product: string, time: string) =>

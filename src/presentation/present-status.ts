@@ -159,6 +159,7 @@ export function presentAvailableUpdate(
         ),
       ),
       createMutedText(formatAutomaticUpdate(status, t)),
+      createMutedText(t.tryOnCopyAbout(t.product)),
     ],
     actions: [
       createButton(

@@ -30,7 +30,7 @@ import { promptForNewSettings } from '../start/prompt-for-new-settings.ts';
 
 export const instanceRehearseCommand: ClientCommand = {
   name: 'instance rehearse',
-  summary: 'Try the update on a copy of the data; {product} may not respond for some seconds meanwhile',
+  summary: 'Try the update on a copy of the data ({product} is suspended for up to 30 seconds)',
   options: {
     target: {
       value: 'VERSION',
