@@ -626,7 +626,7 @@ describe.concurrent('on a page', () => {
 });
 
 describe.concurrent('a dialog', () => {
-  const shown = ['jobs-anyway', 'path-between', 'failed'];
+  const shown = ['jobs-anyway', 'path-between', 'failed', 'rehearsal-failed'];
   it.for(scenes.filter(({ name }) => shown.includes(name)))(
     'is accessible in the state $name',
     async ({ script, visit: options = {}, act, heading: name }, { expect }) => {
@@ -643,6 +643,22 @@ describe.concurrent('a dialog', () => {
       });
     },
   );
+
+  it('tries an update on a copy, shows the result, and cancels the next try', async ({ expect }) => {
+    await visit(browser, { ...standing, speed: 4 }, {}, async ({ page, server, complaints }) => {
+      await button(page, 'Update to v1.5.0').click();
+      await button(page, 'Try on a copy').click();
+      await page.getByText('The rehearsal of v1.5.0 succeeded').waitFor();
+      await page.getByText(/^svc will be unavailable for at least 43 s/).waitFor();
+      expect(await button(page, 'Update now').isVisible()).toBe(true);
+      await button(page, 'Try on a copy').click();
+      await button(page, 'Cancel rehearsal').click();
+      await page.getByText('The rehearsal of v1.5.0 was cancelled').waitFor();
+      const sent = server.asked.filter(({ path }) => path.endsWith('/rehearsal')).map(({ method }) => method);
+      expect(sent).toEqual(['POST', 'POST', 'DELETE']);
+      expect(complaints).toEqual([]);
+    });
+  });
 
   it('stays open if the script of the page prevents the reload', async ({ expect }) => {
     const run = { steps: [{ state: 'pull' as const, seconds: 0.2 }], end: { outcome: 'updated' as const } };

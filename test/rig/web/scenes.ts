@@ -7,7 +7,7 @@ import {
   typicalRun,
 } from '../../../src/server/testing/index.ts';
 import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
-import type { Automatic, RollbackOffer, Run } from '../../../src/wire/status.ts';
+import type { Automatic, Rehearsal, RollbackOffer, Run } from '../../../src/wire/status.ts';
 import type { VisitOptions } from './browser.ts';
 
 /** A state of the dialog, how to reach it, and its heading. test/web/dialog-texts.test.ts checks the other texts. */
@@ -154,6 +154,19 @@ const quickEnd = (end: ScriptedRun['end'], step: Partial<ScriptedStep> = {}): Sc
   end,
 });
 
+const failedRehearsal: Rehearsal = {
+  version: 'v1.5.0',
+  state: 'failed',
+  startedAt: ago(5 * minute),
+  endedAt: ago(2 * minute),
+  by: 'anna',
+  message:
+    'v1.5.0 did not become ready on a copy of the data: app exited with code 1: migration 0042 failed: column "host" already exists',
+  advice: 'Find the error of the new version in the log, and report it to the publisher.',
+  readySeconds: null,
+  log: 'docker logs svc-updater-rehearsal-svc',
+};
+
 const savedAt = ago(3 * day);
 const offer: RollbackOffer = { from: 'v1.4.2', to: 'v1.4.1', at: savedAt, downtimeSeconds: 9 };
 const point = { at: savedAt, version: 'v1.4.1', bytes: 325_000_000, downtimeSeconds: 12 };
@@ -214,6 +227,17 @@ export const scenes: DialogScene[] = [
   {
     name: 'available',
     script: () => scene({}),
+    heading: 'v1.5.0 is available',
+  },
+  {
+    name: 'rehearsal-running',
+    script: () => scene({ speed: 0.01 }),
+    act: press('Try on a copy'),
+    heading: 'v1.5.0 is available',
+  },
+  {
+    name: 'rehearsal-failed',
+    script: () => scene({ status: { rehearsal: failedRehearsal } }),
     heading: 'v1.5.0 is available',
   },
   {
