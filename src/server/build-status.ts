@@ -31,13 +31,14 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
   const prefetch = prefetcher.progressOf(offer.next?.version);
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.readSettings();
-  const { rehearsal } = rehearser;
+  const rehearsal = await rehearser.findLast().catch(() => null);
+  const decisive = await rehearser.findDecisive().catch(() => rehearsal);
   const decision = decideAutomaticUpdate({
     settings: automaticSettings,
     offer,
     known,
     past,
-    rehearsal,
+    rehearsal: decisive,
     hasRestorePoint: settings.restorePoint,
     now: Date.now(),
   });

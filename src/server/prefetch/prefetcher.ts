@@ -13,7 +13,7 @@ import {
   isUpdaterOfInstance,
   prefetchAttemptsLabel,
 } from '../deployment/updater-container.ts';
-import { createAdditionalUpdater } from '../run/additional-updater/create-additional-updater.ts';
+import { prepareAdditionalUpdater } from '../run/additional-updater/prepare-additional-updater.ts';
 import { createUpdaterTargetOptions } from '../run/launch/target-options.ts';
 import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
 import { createRun, RunRecord } from '../run/run-record.ts';
@@ -125,16 +125,12 @@ export class Prefetcher implements RepeatedCheck {
     const origin = { id: `prefetch-${deployment.project}`, from: settings.version, to, startedAt };
     const record = new RunRecord(createRun(origin));
     const command = ['fetch', ...(await createUpdaterTargetOptions(destination, engine))] as const;
-    const labels = { [prefetchAttemptsLabel]: String(tries) };
-    const options = { command, record, deployment, signal: closing, labels };
+    const options = { command, record, deployment, signal: closing };
+    const spec = await prepareAdditionalUpdater('prefetch', options, this.#parts);
+    const container = { ...spec, Labels: { ...spec.Labels, [prefetchAttemptsLabel]: String(tries) } };
+    if (replaced !== undefined) await engine.removeContainer(replaced, { force: true });
     try {
-      const id = await createAdditionalUpdater(
-        'prefetch',
-        options,
-        this.#parts,
-        async () => replaced ?? null,
-      );
-      await engine.startContainer(id);
+      await engine.startContainer(await engine.createContainer(container));
     } catch (error) {
       // A conflict means that another server has already created the container.
       if (!(error instanceof EngineError) || error.code !== 'conflict') throw error;

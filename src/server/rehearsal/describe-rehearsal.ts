@@ -1,4 +1,5 @@
 import type { CancelReason, Reason, Rehearsal, Run } from '../../wire/status.ts';
+import { launchTakenCode } from '../run/launch/launch-updater.ts';
 
 /** Run of a rehearsal, and the time in seconds until the new version was ready; null if it was not ready. */
 export interface RehearsalRun {
@@ -21,6 +22,31 @@ function stateOf({ outcome, code }: Run, readySeconds: number | null): Rehearsal
   if (outcome === 'cancelled') return 'cancelled';
   if (outcome === 'unchanged' && readySeconds !== null) return 'succeeded';
   return code === 'rehearsal-failed' ? 'failed' : 'inconclusive';
+}
+
+/** Codes of rehearsals that were refused because something else was running. */
+const overlapCodes: readonly (string | null)[] = [
+  'rehearsal-running',
+  'update-running',
+  'journal-pending',
+  launchTakenCode,
+];
+
+/** Whether a finished rehearsal says something about its version or this instance. */
+export const isRehearsalResult = ({ code }: Run): boolean => !overlapCodes.includes(code);
+
+/** Time in ms after which a result is outdated, because data, files or images may have changed. */
+const resultLifetimeMs = 7 * 24 * 3_600_000;
+
+/** A failure is never outdated: only a success of the same version disproves it. */
+export const isOutdatedRehearsal = ({ state, endedAt }: Rehearsal): boolean =>
+  state !== 'failed' && endedAt !== null && Date.now() - Date.parse(endedAt) > resultLifetimeMs;
+
+/** Returns the result to store. A failure is only replaced by a success of the same version, or by another version. */
+export function mergeRehearsalResult(stored: Rehearsal | null, result: Rehearsal): Rehearsal {
+  if (stored === null || stored.startedAt >= result.startedAt) return stored ?? result;
+  const isDisproved = result.version !== stored.version || result.state === 'succeeded';
+  return stored.state === 'failed' && !isDisproved ? stored : result;
 }
 
 const crashAdvice = 'Nothing was changed. Check the log, then try again.';

@@ -1,7 +1,6 @@
 import { runResultSchema } from '../../core/progress/run-result.ts';
 import { settingValuesPath } from '../../core/release/release-settings.ts';
-import { EngineError } from '../../engine/http/engine-error.ts';
-import type { Container } from '../../engine/objects/container.ts';
+import { automaticCaller } from '../../wire/codes.ts';
 import type { CancelReason, Reason, Rehearsal } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
 import type { CompleteRehearsalRequest } from '../contract/instance-updates.ts';
@@ -13,8 +12,8 @@ import {
   isUpdaterActive,
   isUpdaterOfInstance,
 } from '../deployment/updater-container.ts';
-import { createAdditionalUpdater } from '../run/additional-updater/create-additional-updater.ts';
-import { buildSettingsArchive } from '../run/launch/launch-updater.ts';
+import { prepareAdditionalUpdater } from '../run/additional-updater/prepare-additional-updater.ts';
+import { freeContainerName, startUpdaterContainer } from '../run/launch/launch-updater.ts';
 import { createUpdaterTargetOptions } from '../run/launch/target-options.ts';
 import type { ResolvedTarget, RunStarter } from '../run/request/run-starter.ts';
 import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
@@ -22,10 +21,17 @@ import { createRun, RunRecord } from '../run/run-record.ts';
 import { crashedRunResult, followRunLog } from '../run/track/follow-run-log.ts';
 import { rethrowAsUnavailable } from '../run/update-api.ts';
 import { UpdaterNotStartedError } from '../run/updater-not-started-error.ts';
-import { createRehearsalRunningReason, describeRehearsal, noRehearsalReason } from './describe-rehearsal.ts';
+import {
+  createRehearsalRunningReason,
+  describeRehearsal,
+  isOutdatedRehearsal,
+  isRehearsalResult,
+  mergeRehearsalResult,
+  noRehearsalReason,
+} from './describe-rehearsal.ts';
 
-/** Time in ms after which a result is outdated, because data, files or images may have changed. */
-const resultLifetimeMs = 7 * 24 * 3_600_000;
+/** Pause in ms after an automatic rehearsal that was refused because something else was running. */
+const automaticPauseMs = 3_600_000;
 
 interface FollowedRehearsal {
   record: RunRecord;
@@ -34,11 +40,13 @@ interface FollowedRehearsal {
   containerId: string | null;
   /** Aborted to cancel the rehearsal before its container has been started. */
   launch: AbortController;
+  /** Whether the result is in the store. */
+  isStored: boolean;
 }
 
 /**
- * Starts and follows rehearsals. All servers of the instance share the container of the rehearsal, which is the only
- * stored state. It remains until its result is outdated.
+ * Starts and follows rehearsals. All servers of the instance share the container of the rehearsal and, after its end, the
+ * stored result. The unique name of the container ensures that only one rehearsal is running.
  */
 export class Rehearser implements RepeatedCheck {
   readonly pauseMs: number;
@@ -46,6 +54,8 @@ export class Rehearser implements RepeatedCheck {
   readonly #starter: RunStarter;
   #followed: FollowedRehearsal | null = null;
   #failure = '';
+  /** Earliest time of the next automatic rehearsal (monotonic, in ms). */
+  #notBefore = 0;
 
   constructor(parts: ServerContextWithRuns, starter: RunStarter) {
     this.#parts = parts;
@@ -53,11 +63,25 @@ export class Rehearser implements RepeatedCheck {
     this.pauseMs = parts.timing.prefetch;
   }
 
-  /** The running rehearsal, or the last result; null if there is none, or if it is outdated. */
-  get rehearsal(): Rehearsal | null {
-    const rehearsal = this.#followed && describe(this.#followed);
-    if (rehearsal?.endedAt && Date.now() - Date.parse(rehearsal.endedAt) > resultLifetimeMs) return null;
-    return rehearsal;
+  /** Returns the running rehearsal, or the last one of another version than the running one; otherwise null. */
+  async findLast(): Promise<Rehearsal | null> {
+    const last = this.#followed ? describe(this.#followed) : await this.#readResult();
+    return last === null || last.version === this.#parts.settings.version || isOutdatedRehearsal(last)
+      ? null
+      : last;
+  }
+
+  /**
+   * Returns the running rehearsal or the stored result, which decides about automatic updates: a failure is only replaced
+   * by a later success of the same version.
+   * @throws ApplicationError if the store fails
+   */
+  async findDecisive(): Promise<Rehearsal | null> {
+    const followed = this.#followed;
+    // Until the result is stored, other servers do not know it.
+    if (followed !== null && !followed.isStored)
+      return { ...describe(followed), state: 'running', endedAt: null };
+    return this.#readResult();
   }
 
   /**
@@ -68,8 +92,8 @@ export class Rehearser implements RepeatedCheck {
     const resolved = await this.#starter.resolveRehearsal(order);
     if ('reason' in resolved) return resolved;
     await this.check().catch(rethrowAsUnavailable);
-    if (this.rehearsal?.state === 'running')
-      return { reason: createRehearsalRunningReason(this.rehearsal.version) };
+    if (this.#followed?.record.hasEnded === false)
+      return { reason: createRehearsalRunningReason(describe(this.#followed).version) };
     const { deployment, destination } = resolved;
     const followed = createFollowedRehearsal(null, {
       id: `rehearsal-${deployment.project}`,
@@ -79,13 +103,27 @@ export class Rehearser implements RepeatedCheck {
       by: order.by,
     });
     this.#followed = followed;
-    this.#launch(followed, resolved, order).catch((error) => this.#onLaunchFailure(followed, error));
+    void this.#run(followed, resolved, order);
     return { rehearsal: describe(followed) };
+  }
+
+  /**
+   * Starts the rehearsal of an automatic update, or returns the reason why it cannot start. Does nothing if the last one
+   * was refused less than an hour ago.
+   */
+  async startAutomatically(version: string): Promise<Reason | null> {
+    if (performance.now() < this.#notBefore) return null;
+    const started = await this.start({ target: version, by: automaticCaller });
+    if ('reason' in started) return started.reason;
+    this.#notBefore = performance.now() + automaticPauseMs;
+    return null;
   }
 
   /** Cancels the running rehearsal, or returns the reason why there is none to cancel. */
   async cancel(): Promise<{ rehearsal: Rehearsal } | { reason: CancelReason }> {
-    await this.check().catch(rethrowAsUnavailable);
+    await this.check().catch((error) => {
+      if (!(error instanceof DeploymentNotFoundError)) rethrowAsUnavailable(error);
+    });
     const followed = this.#followed;
     if (followed === null || followed.record.hasEnded) return { reason: noRehearsalReason };
     const { containerId, launch } = followed;
@@ -96,26 +134,26 @@ export class Rehearser implements RepeatedCheck {
     return { rehearsal: describe(followed) };
   }
 
+  /** Finds a rehearsal that another server has started, or that was started before this server. */
   async check(): Promise<void> {
     const { engine, place: location, settings } = this.#parts;
     const followed = this.#followed;
-    const recordWithoutContainer = followed?.containerId === null ? followed.record : null;
-    if (recordWithoutContainer?.hasEnded === false) return;
+    if (followed !== null) await this.#storeResult(followed);
     const deployment = await location.findDeployment();
     const found = await engine.inspectContainer(
       createAdditionalUpdaterName('rehearsal', settings, deployment),
     );
-    // A rehearsal has been started in the meantime.
-    if (this.#followed !== followed) return;
-    const { to, startedAt } = found ? initialRunFactsOf(found) : { to: null, startedAt: '' };
-    // Keep the reason why a rehearsal could not be started until another one has been started.
-    if (recordWithoutContainer !== null && startedAt <= recordWithoutContainer.run.startedAt) return;
-    if (found === null || !isUpdaterOfInstance(found, deployment)) {
-      this.#followed = null;
-      return;
+    const isOurs = found !== null && isUpdaterOfInstance(found, deployment);
+    // A rehearsal may have been started in the meantime.
+    if (!isOurs || this.#followed !== followed) return;
+    const facts = initialRunFactsOf(found);
+    const isActive = isUpdaterActive(found);
+    if (followed?.containerId !== found.id && followed?.record.hasEnded !== false) {
+      // Keep the reason why a later rehearsal could not be started.
+      const isLater = facts.startedAt >= (followed?.record.run.startedAt ?? '');
+      if (isActive || isLater) this.#follow(found.id, found.name, facts);
     }
-    this.#follow(found);
-    if (isUpdaterActive(found) || (to !== settings.version && this.rehearsal !== null)) return;
+    if (isActive || facts.to !== settings.version) return;
     this.#followed = null;
     await engine.removeContainer(found.id, { force: true });
   }
@@ -128,7 +166,13 @@ export class Rehearser implements RepeatedCheck {
     if (isNewProblem) this.#parts.settings.log({ level: 'info', message, cause });
   }
 
-  async #launch(
+  async #readResult(): Promise<Rehearsal | null> {
+    const result = await this.#parts.ledger.read('rehearsal');
+    return result === null || isOutdatedRehearsal(result) ? null : result;
+  }
+
+  /** Starts the container of a rehearsal and reads its log. Never rejects. */
+  async #run(
     followed: FollowedRehearsal,
     { deployment, destination }: ResolvedTarget,
     { settings: values = {} }: CompleteRehearsalRequest,
@@ -136,65 +180,62 @@ export class Rehearser implements RepeatedCheck {
     const { engine, closing } = this.#parts;
     const { record, launch } = followed;
     const isGiven = Object.keys(values).length > 0;
-    const target = await createUpdaterTargetOptions(destination, engine);
-    const command = ['rehearse', ...target, ...(isGiven ? ['--set-file', settingValuesPath] : [])] as const;
     const signal = AbortSignal.any([closing, launch.signal]);
-    const options = { command, record, deployment, signal };
-    const id = await createAdditionalUpdater('rehearsal', options, this.#parts, async (name) => {
-      record.setFields({ log: `docker logs ${name}` });
-      const previous = await engine.inspectContainer(name);
-      // If another server has started a rehearsal in the meantime, the name is taken.
-      const isReplaced =
-        previous !== null && isUpdaterOfInstance(previous, deployment) && !isUpdaterActive(previous);
-      return isReplaced ? previous.id : null;
-    });
     try {
-      if (isGiven) await engine.putArchive(id, buildSettingsArchive(values), { isSecret: true });
-      signal.throwIfAborted();
-      await engine.startContainer(id);
-      signal.throwIfAborted();
+      const target = await createUpdaterTargetOptions(destination, engine);
+      const command = ['rehearse', ...target, ...(isGiven ? ['--set-file', settingValuesPath] : [])] as const;
+      const options = { command, record, deployment, signal };
+      const spec = await prepareAdditionalUpdater('rehearsal', options, this.#parts);
+      record.setFields({ log: `docker logs ${spec.name}` });
+      await freeContainerName(engine, deployment, spec.name);
+      followed.containerId = await startUpdaterContainer(engine, spec, {
+        values: isGiven ? values : undefined,
+        signal,
+      });
+      // The rehearsal may have been cancelled at the same moment.
+      if (launch.signal.aborted) await engine.killContainer(followed.containerId, 'SIGTERM');
     } catch (error) {
-      await engine.removeContainer(id, { force: true }).catch(() => {});
-      throw error;
+      const message = `the updater could not be started: ${(error as Error).message}`;
+      record.end(error instanceof UpdaterNotStartedError ? error.result : { outcome: 'failed', message });
+      await this.onFailure(error as Error);
     }
-    followed.containerId = id;
-    await this.#readLog(followed, id);
+    await this.#readLog(followed);
   }
 
-  #onLaunchFailure(followed: FollowedRehearsal, error: unknown): void {
-    const { record } = followed;
-    if (error instanceof UpdaterNotStartedError) record.end(error.result);
-    else {
-      const detail = (error as Error).message;
-      record.end({ outcome: 'failed', message: `the updater could not be started: ${detail}` });
-    }
-    // Another server has just started a rehearsal, which the next check finds.
-    const isNameTaken = error instanceof EngineError && error.code === 'conflict';
-    if (isNameTaken && this.#followed === followed) this.#followed = null;
-    void this.onFailure(error as Error);
-  }
-
-  /** Reads the log of a container in the background. Does nothing if the container is already followed. */
-  #follow(container: Container): void {
-    const { id, name } = container;
-    if (this.#followed?.containerId === id) return;
-    const followed = createFollowedRehearsal(id, initialRunFactsOf(container));
+  #follow(id: string, name: string, facts: InitialRunFacts): void {
+    const followed = createFollowedRehearsal(id, facts);
     followed.record.setFields({ log: `docker logs ${name}` });
     this.#followed = followed;
-    void this.#readLog(followed, id);
+    void this.#readLog(followed);
   }
 
-  async #readLog(followed: FollowedRehearsal, id: string): Promise<void> {
-    const { record } = followed;
+  /** Reads the log of the container, if there is one, to its end. Then stores the result. Never rejects. */
+  async #readLog(followed: FollowedRehearsal): Promise<void> {
+    const { record, containerId } = followed;
     try {
-      await followRunLog(id, record, this.#parts, (_, fields) => {
-        const seconds = runResultSchema.safeParse(fields.result).data?.facts.readySeconds;
-        if (typeof seconds === 'number') followed.readySeconds = Math.max(1, seconds);
-      });
+      if (containerId !== null && !record.hasEnded)
+        await followRunLog(containerId, record, this.#parts, (_, fields) => {
+          const seconds = runResultSchema.safeParse(fields.result).data?.facts.readySeconds;
+          if (typeof seconds === 'number') followed.readySeconds = Math.max(1, seconds);
+        });
     } catch (cause) {
       record.end({ ...crashedRunResult, code: 'updater-ended', message: (cause as Error).message });
-      void this.onFailure(cause as Error);
+      await this.onFailure(cause as Error);
     }
+    // If the store fails, the next check tries again.
+    await this.#storeResult(followed).catch((cause) => this.onFailure(cause));
+  }
+
+  /** @throws ApplicationError if the store fails */
+  async #storeResult(followed: FollowedRehearsal): Promise<void> {
+    const { record, isStored } = followed;
+    if (isStored || !record.hasEnded) return;
+    const result = describe(followed);
+    if (isRehearsalResult(record.run)) {
+      await this.#parts.ledger.edit('rehearsal', (now) => mergeRehearsalResult(now, result));
+      this.#notBefore = 0;
+    }
+    followed.isStored = true;
   }
 }
 
@@ -206,6 +247,7 @@ const createFollowedRehearsal = (
   readySeconds: null,
   containerId,
   launch: new AbortController(),
+  isStored: false,
 });
 
 const describe = ({ record, readySeconds }: FollowedRehearsal): Rehearsal =>

@@ -66,12 +66,12 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
     if (settings.rehearse) await this.#rehearser.check();
     const next = await this.#findDue(settings);
     if (next === null) return;
-    const { rehearsal } = this.#rehearser;
+    const rehearsal = await this.#rehearser.findDecisive();
     const step = chooseAutomaticStep(next.version, { settings, rehearsal, now: Date.now() });
     if (step === 'wait') return;
     if (step === 'rehearse') {
-      const started = await this.#rehearser.start({ target: next.version, by: automaticCaller });
-      if ('reason' in started) throw new Error(started.reason.message);
+      const reason = await this.#rehearser.startAutomatically(next.version);
+      if (reason !== null) throw new Error(reason.message);
       return;
     }
     const isStillDue = async () => (await this.#findDue(await this.readSettings()))?.version === next.version;
@@ -105,7 +105,7 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
       known,
       past,
       now: Date.now(),
-      rehearsal: this.#rehearser.rehearsal,
+      rehearsal: await this.#rehearser.findDecisive(),
       hasRestorePoint: this.#parts.settings.restorePoint,
     });
     // Set `nextAt` even if the release is blocked: a newer release could be installed then.

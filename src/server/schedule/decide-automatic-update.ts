@@ -101,9 +101,9 @@ function findBlockedBy(
 }
 
 /**
- * Returns a reason to block a release because of its rehearsal. A failed rehearsal blocks the release until the result is
- * outdated, even if rehearsals are off. An inconclusive one blocks it for a day if updates save no restore point, and a
- * cancelled one always for a day.
+ * Returns a reason to block a release because of its rehearsal. A failed rehearsal always blocks the release, even if
+ * rehearsals are off. An inconclusive one blocks it for a day if updates save no restore point, and a cancelled one
+ * always for a day.
  */
 function findRehearsalReason(
   version: string,
@@ -119,9 +119,9 @@ function findRehearsalReason(
   return { code, message: `the rehearsal of ${version} had no result: ${rehearsal.message}` };
 }
 
-/** Whether a release must be rehearsed again before it is installed automatically. */
-const isRepeatDue = ({ endedAt }: Rehearsal, now: number): boolean =>
-  endedAt !== null && now - Date.parse(endedAt) > 24 * hourMs;
+/** Whether a rehearsal without success must be repeated before an automatic update. */
+const isRepeatDue = ({ state, endedAt }: Rehearsal, now: number): boolean =>
+  state !== 'succeeded' && endedAt !== null && now - Date.parse(endedAt) > 24 * hourMs;
 
 /** Returns whether a release that is due and not blocked is installed now, or rehearsed first. */
 export function chooseAutomaticStep(

@@ -19,6 +19,7 @@ import {
   serverProcessesSchema,
   stagedRolloutSchema,
   storedAutomaticUpdatesSchema,
+  storedRehearsalSchema,
   storedSkippedReleaseSchema,
 } from './stored-entries.ts';
 
@@ -37,6 +38,7 @@ const schemas = {
   notices: createJsonTextSchema(z.array(z.string())),
   rollout: createJsonTextSchema(stagedRolloutSchema),
   automatic: createJsonTextSchema(storedAutomaticUpdatesSchema),
+  rehearsal: createJsonTextSchema(storedRehearsalSchema),
   run: createJsonTextSchema(openRunSchema),
   history: createJsonTextSchema(pastRunsSchema),
   servers: createJsonTextSchema(serverProcessesSchema),

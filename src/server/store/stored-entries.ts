@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { channelFileSchema } from '../../provenance/channel-file.ts';
-import { parseRun } from '../../wire/api-client/parse-responses.ts';
-import type { Run } from '../../wire/status.ts';
+import { parseRehearsal, parseRun } from '../../wire/api-client/parse-responses.ts';
+import type { Rehearsal, Run } from '../../wire/status.ts';
 import { applyAutomaticUpdateDefaults } from '../contract/automatic-update-settings.ts';
 import { automaticUpdateFieldSchemas } from '../contract/schemas.ts';
 
@@ -12,6 +12,12 @@ import { automaticUpdateFieldSchemas } from '../contract/schemas.ts';
 const runSchema = z.pipe(
   z.transform(parseRun),
   z.custom<Run>((read) => read !== null),
+);
+
+/** Result of the last rehearsal. A failure is kept until a rehearsal of the same version succeeds. */
+export const storedRehearsalSchema = z.pipe(
+  z.transform(parseRehearsal),
+  z.custom<Rehearsal>((read) => read !== null),
 );
 
 /** Server process, identified by its container's id and a random UUID. */

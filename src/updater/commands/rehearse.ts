@@ -1,7 +1,8 @@
-import { mkdir, readFile, statfs } from 'node:fs/promises';
+import { mkdir, readFile, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { isExistingPath } from '../../core/files/file-system.ts';
+import { settingValuesPath } from '../../core/release/release-settings.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { readMemoryUse } from '../../engine/containers/rehearsal-requests.ts';
 import { type Container, type Image, isUp, serviceOf } from '../../engine/objects/container.ts';
@@ -28,7 +29,7 @@ import {
   removeRehearsal,
 } from '../compose/rehearsal/rehearsal-record.ts';
 import { writeRehearsalResult } from '../compose/rehearsal/rehearsal-result.ts';
-import { type RehearsedVersion, runVersion } from '../compose/rehearsal/run-version.ts';
+import { findEnvFiles, type RehearsedVersion, runVersion } from '../compose/rehearsal/run-version.ts';
 import { dataSelectionFactsOf, surveyData } from '../compose/restore-point/plan-restore-point.ts';
 import {
   lowestDiskShare,
@@ -66,6 +67,8 @@ export async function rehearseUpdate(
   instance: FoundInstance,
   soFar: ProjectRunState,
 ): Promise<RunOutcome> {
+  // A rehearsal is never resumed, so the values of new settings are not needed again.
+  await rm(settingValuesPath, { force: true });
   const { restartPolicy } = instance.own;
   if (restartPolicy !== 'no')
     throw new UpdateError(
@@ -278,7 +281,7 @@ async function runRehearsal(
     dataContext,
     record,
     name,
-    envFiles: await listEnvFiles(project),
+    envFiles: await findEnvFiles(project),
     copies: copies.map(({ copy }) => copy),
     copiesPath,
   };
@@ -385,14 +388,4 @@ async function computeMemoryLimit(
     : `the rehearsal needs ${formatSize(needed)} of memory, but only ${formatSize(Math.max(usable, 0))} is available above the 10 % that must stay free`;
   const advice = 'Free up disk space or memory, or run the rehearsal at another time.';
   throw new UpdateError('rehearsal-inconclusive', message, { advice });
-}
-
-/** Compose reads secrets from env files. By default, it would look for `.env` in the directory of the rehearsal. */
-async function listEnvFiles({
-  directory,
-  envFiles,
-}: PreparedPlan['installation']['project']): Promise<readonly string[]> {
-  if (envFiles.length > 0) return envFiles;
-  const path = join(directory, '.env');
-  return (await isExistingPath(path)) ? [path] : [];
 }

@@ -90,7 +90,7 @@ async function onProject(
       return logLastLine({ ...journal.state.ending, exitCode: 0 }, given.log);
     }
     if (journal === null) requireGivenSettings(given);
-  }
+  } else requireGivenSettings(given);
   const context = await addProjectOptions(given, instance.location);
   return story.onProject(context, instance, soFar, given.line);
 }

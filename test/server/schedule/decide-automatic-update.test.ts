@@ -267,7 +267,8 @@ it.each<[string, Rehearsal | null, ReturnType<typeof chooseAutomaticStep>]>([
     'wait',
   ],
   ['is installed after a success', tried('succeeded'), 'update'],
-  ['is rehearsed again a day later', tried('succeeded', '2026-11-24T02:59:00.000Z'), 'rehearse'],
+  ['is installed days after a success', tried('succeeded', '2026-11-20T02:59:00.000Z'), 'update'],
+  ['is rehearsed again a day later', tried('inconclusive', '2026-11-24T02:59:00.000Z'), 'rehearse'],
   ['is installed without a result, which only a restore point allows', tried('inconclusive'), 'update'],
 ])('a release that is due %s', (_, rehearsal, step) => {
   const now = Date.parse('2026-11-25T03:00:00Z');

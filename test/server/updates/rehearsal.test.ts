@@ -172,15 +172,50 @@ describe('a rehearsal', () => {
     await until(() => all().length === 0);
   });
 
-  it('is outdated after seven days', async () => {
+  it('is outdated after seven days, unless it failed', async () => {
     rig.engine.updaterDoes(good);
     const one = await booted();
     await one.updates.rehearse(order);
     await until(async () => (await stateOf(one)) === 'succeeded');
     vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
-    vi.setSystemTime(Date.now() + 8 * 24 * 3_600_000);
+    const week = 8 * 24 * 3_600_000;
+    vi.setSystemTime(Date.now() + week);
     expect(await last(one)).toBeNull();
-    await until(() => all().length === 0);
+    rig.engine.updaterDoes(bad);
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'failed');
+    vi.setSystemTime(Date.now() + week);
+    expect(await stateOf(one)).toBe('failed');
+  });
+
+  it('is remembered if its container is removed, also by the next server', async () => {
+    rig.engine.updaterDoes(bad);
+    const one = await booted();
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'failed');
+    await until(() => rig.state.store.has('rehearsal'));
+    all()[0]?.vanish();
+    await someLooks();
+    expect(await stateOf(one)).toBe('failed');
+    await one.updates.close();
+    expect(await stateOf(await booted())).toBe('failed');
+  });
+
+  it('replaces the container of another instance with the same name', async () => {
+    rig.engine.updaterDoes(good);
+    const Labels = { 'svc-updater.project': 'svc', 'svc-updater.directory': '/srv/old' };
+    const other = rig.engine.create({
+      name: 'svc-updater-rehearsal-svc',
+      Image: 'acme/svc-updater:1',
+      Cmd: ['rehearse'],
+      Labels,
+    });
+    other.start();
+    await until(() => other.status === 'exited');
+    const one = await booted();
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'succeeded');
+    expect([other.isGone, other.name]).toEqual([false, `svc-updater-rehearsal-svc-${other.id.slice(0, 12)}`]);
   });
 
   it('that cannot be started says why, and can be repeated', async () => {
@@ -231,6 +266,46 @@ describe('an automatic update with rehearsals', () => {
     const told = hooks.received.filter(({ body }) => body.event === 'rehearsed');
     expect(told.map(({ body: { version, outcome } }) => [version, outcome])).toEqual([['v1.5.0', state]]);
     expect([rig.past, rig.open, all().length]).toEqual([[], null, 1]);
+  });
+
+  it.each<[string, Script]>([
+    ['without a result', unclear],
+    [
+      'that is cancelled',
+      [...started, json('done', 'cancelled', resultOf('cancelled', null, null)), { exit: 143 }],
+    ],
+  ])('never starts after a failure and a second rehearsal %s', async (_, script) => {
+    rig.engine.updaterDoes(bad);
+    const one = await booted({
+      automatic: { ...automatic, rehearse: false, from: '04:00' },
+      restorePoint: true,
+    });
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'failed');
+    rig.engine.updaterDoes(script);
+    await one.updates.rehearse(order);
+    await until(async () => !['failed', 'running'].includes((await stateOf(one)) ?? ''));
+    vi.setSystemTime(new Date('2026-11-25T04:10:00Z'));
+    await until(async () => (await blockedBy(one)) === 'rehearsal-failed');
+    await someLooks();
+    expect([rig.past, rig.open]).toEqual([[], null]);
+    rig.engine.updaterDoes(good);
+    await one.updates.rehearse(order);
+    await until(() => rig.past.length > 0 || rig.open !== null);
+  });
+
+  it('waits if its rehearsal was refused because another one is running', async () => {
+    const refusal = resultOf('refused', 'rehearsal-running', 'another rehearsal is running');
+    rig.engine.updaterDoes([json('done', 'refused', refusal), { exit: 3 }]);
+    const one = await booted({ automatic, restorePoint: true });
+    await until(async () => (await stateOf(one)) === 'inconclusive');
+    await someLooks();
+    expect([rig.past, rig.open, all().length, rig.state.store.has('rehearsal')]).toEqual([
+      [],
+      null,
+      1,
+      false,
+    ]);
   });
 
   it('starts without a result if it saves a restore point', async () => {

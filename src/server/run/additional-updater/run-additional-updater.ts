@@ -1,6 +1,6 @@
 import { isUpdaterOfInstance } from '../../deployment/updater-container.ts';
 import type { ServerContext } from '../server-context.ts';
-import { type AdditionalUpdaterOptions, createAdditionalUpdater } from './create-additional-updater.ts';
+import { type AdditionalUpdaterOptions, prepareAdditionalUpdater } from './prepare-additional-updater.ts';
 
 /**
  * Starts an additional updater container, runs `work`, and then removes the container.
@@ -13,10 +13,11 @@ export async function runWithAdditionalUpdater<T>(
   work: (containerId: string) => Promise<T>,
 ): Promise<T> {
   const { engine } = context;
-  const containerId = await createAdditionalUpdater(purpose, options, context, async (name) => {
-    const left = await engine.inspectContainer(name);
-    return left !== null && isUpdaterOfInstance(left, options.deployment) ? left.id : null;
-  });
+  const spec = await prepareAdditionalUpdater(purpose, options, context);
+  const left = await engine.inspectContainer(spec.name);
+  if (left !== null && isUpdaterOfInstance(left, options.deployment))
+    await engine.removeContainer(left.id, { force: true });
+  const containerId = await engine.createContainer(spec);
   try {
     await engine.startContainer(containerId);
     return await work(containerId);

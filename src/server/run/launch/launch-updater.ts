@@ -64,7 +64,7 @@ export async function launchUpdater(
     });
     if (!(await mayLaunch())) return null;
     signal.throwIfAborted();
-    return await startContainer(engine, spec, { values, signal });
+    return await startUpdaterContainer(engine, spec, { values, signal });
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     // The engine's error message names the cause, such as a missing directory to mount.
@@ -72,7 +72,11 @@ export async function launchUpdater(
   }
 }
 
-async function startContainer(
+/**
+ * Creates and starts an updater. If its start fails, removes it. Returns the container id.
+ * @throws UpdaterNotStartedError if another container has the same name, EngineError
+ */
+export async function startUpdaterContainer(
   engine: EngineApi,
   spec: ContainerSpec,
   { values, signal }: { values: CompleteUpdateRequest['settings']; signal: AbortSignal },
@@ -129,9 +133,11 @@ async function removeUnstartedContainer(engine: EngineApi, { name, Labels }: Con
   }
 }
 
+export const launchTakenCode = 'launch-taken';
+
 const createLaunchConflictError = (error?: unknown): UpdaterNotStartedError =>
   new UpdaterNotStartedError('failed', 'another updater was started at the same time; nothing was changed', {
-    code: 'launch-taken',
+    code: launchTakenCode,
     advice: 'Wait until the other update has finished, then run the update again.',
     error,
   });
@@ -199,8 +205,15 @@ async function stopPrefetch({ engine, settings }: LaunchContext, deployment: Dep
     await engine.killContainer(found.id, 'SIGTERM');
 }
 
-/** Frees the container name. Another instance's updater is renamed instead of removed, which preserves its log. */
-async function freeContainerName(engine: EngineApi, deployment: Deployment, name: string): Promise<void> {
+/**
+ * Frees a container name. Another instance's updater is renamed instead of removed, which preserves its log.
+ * @throws UpdaterNotStartedError if an active updater has the name
+ */
+export async function freeContainerName(
+  engine: EngineApi,
+  deployment: Deployment,
+  name: string,
+): Promise<void> {
   const found = await engine.inspectContainer(name);
   if (found === null) return;
   if (isUpdaterActive(found)) throw createLaunchConflictError();

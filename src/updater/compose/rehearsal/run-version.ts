@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sleepFor } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
+import { isExistingPath } from '../../../core/files/file-system.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import { parseComposeMessages } from '../../../engine/cli/compose-output.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -17,6 +18,7 @@ import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { retryUntilDone } from '../../run/run-steps.ts';
 import { awaitHealthyContainers, readFailureLog } from '../health/await-healthy.ts';
+import type { PreparedPlan } from '../plan/prepared-plan.ts';
 import { runReadyCommand } from '../verify/run-ready.ts';
 import { requireIsolation } from './check-isolation.ts';
 import { type ControlHelper, startControlHelper } from './control-helper.ts';
@@ -302,4 +304,14 @@ async function requireNotKilled(engine: Engine, containers: readonly Container[]
   if (killed === undefined) return;
   const message = `${String(killed.Name).slice(1)} was killed: it may have needed more memory than a rehearsal may use`;
   throw new UpdateError('rehearsal-inconclusive', message);
+}
+
+/** Compose reads secrets from env files. By default, it would look for `.env` in the directory of the rehearsal. */
+export async function findEnvFiles({
+  directory,
+  envFiles,
+}: PreparedPlan['installation']['project']): Promise<readonly string[]> {
+  if (envFiles.length > 0) return envFiles;
+  const path = join(directory, '.env');
+  return (await isExistingPath(path)) ? [path] : [];
 }
