@@ -12,6 +12,7 @@ import { expectAttempt, expectWords } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 import { createWithData } from './support/own-data.ts';
+import { awaitRehearsed, runIn } from './support/rehearsal.ts';
 
 // docs/contract.md 3.25. test/updater/compose/plan/release/plan-new-settings.test.ts tests how each value is chosen.
 
@@ -146,6 +147,37 @@ test('an update writes the new settings together with the version, and only thos
     },
     says: ['set MAIL_FROM'],
   });
+});
+
+test('a rehearsal uses the values of new settings, and deletes the file that contains them', async () => {
+  const instance = await createWithData({ publish: [], text: { environment } });
+  await instance.publish('v1.1.0', {
+    ...listing(from, pin, key),
+    env: { READY_WHEN: 'go' },
+  });
+  const rehearse = ['rehearse', '--target', 'v1.1.0'];
+  await expectAttempt(instance, rehearse, { exitCode: 3, says: [], ends: ['refused (missing-variable)'] });
+  const lost = await mounted('');
+  await rm(lost.file);
+  await expectAttempt(
+    instance,
+    [...rehearse, ...lost.args],
+    { exitCode: 3, says: [], ends: ['refused (settings-invalid)'] },
+    lost.options,
+  );
+  const given = await mounted("MAIL_FROM='me@home'\nMAIL_PIN='hunter2'\n");
+  const run = instance.startUpdate([...rehearse, ...given.args], given.options);
+  const app = await awaitRehearsed(instance, run, 'v1.1.0');
+  expect(existsSync(given.file)).toBe(false);
+  expect(app.Config.Env).toEqual(expect.arrayContaining(['MAIL_FROM=me@home', 'MAIL_PIN=hunter2']));
+  await runIn(app, 'touch /data/go-app');
+  expectWords(await run.done, {
+    exitCode: 0,
+    says: [],
+    never: ['hunter2'],
+    ends: ['rehearsed v1.0.0 → v1.1.0'],
+  });
+  expect(await instance.read('.env')).not.toContain('MAIL_FROM');
 });
 
 test('a rollback removes the settings that the failed release added', async () => {
