@@ -159,7 +159,7 @@ async function buildLibrary() {
   // Whoever uses the library has no types but its own.
   await writeTypes(['server/index', 'server/testing/index'], join(out, 'instance/types'), []);
   await writeFile(join(out, 'instance/openapi.json'), `${JSON.stringify(await openApi(), null, 2)}\n`);
-  await weigh('instance/index.mjs', 500_000);
+  await weigh('instance/index.mjs', 510_000);
   await weigh('instance/testing.mjs', 250_000);
 }
 

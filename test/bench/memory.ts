@@ -11,13 +11,20 @@ const runs = Number(process.env.PAIRS ?? 10);
 const limitMB = 128;
 
 await onTestHost(async (host) => {
-  console.log(`${runs} updates with --memory=${limitMB}m and no swap; ${describeMachine()}`);
+  console.log(
+    `${(runs / 2) * 3} updates, a third of them rehearsed, with --memory=${limitMB}m and no swap; ${describeMachine()}`,
+  );
   const peaks: number[] = [];
-  for (const kind of ['variable', 'generated'] as const) {
+  const kinds = [
+    ['variable', []],
+    ['generated', []],
+    ['variable', ['--rehearse']],
+  ] as const;
+  for (const [kind, more] of kinds) {
     const { instance, next } = await startBenchInstance(host, runs / 2, { kind });
     for (let run = 0; run < runs / 2; run++) {
       const flags = [`--memory=${limitMB}m`, `--memory-swap=${limitMB}m`];
-      const update = instance.startUpdate(['--target', next()], { docker: flags });
+      const update = instance.startUpdate(['--target', next(), ...more], { docker: flags });
       const peak = watchMemory(update.name);
       const { exitCode, log } = await update.done;
       peaks.push(await peak.stop());
