@@ -32,13 +32,13 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.readSettings();
   const rehearsal = await rehearser.findLast().catch(() => null);
-  const decisive = await rehearser.findDecisive().catch(() => rehearsal);
+  const rehearsals = await rehearser.findFacts().catch(() => ({ running: null, results: [] }));
   const decision = decideAutomaticUpdate({
     settings: automaticSettings,
     offer,
     known,
     past,
-    rehearsal: decisive,
+    rehearsals,
     hasRestorePoint: settings.restorePoint,
     now: Date.now(),
   });

@@ -16,6 +16,7 @@ const names = [
   'disk.txt',
   'journal.json',
   'labels.txt',
+  'last-rehearsal.log',
   'last-run.log',
   'model.json',
   'plan.txt',

@@ -37,17 +37,38 @@ export const isRehearsalResult = ({ code }: Run): boolean => !overlapCodes.inclu
 
 /** Time in ms after which a result is outdated, because data, files or images may have changed. */
 const resultLifetimeMs = 7 * 24 * 3_600_000;
+/** Time in ms by which a result may seem to be in the future. The clock may have been set back since. */
+const clockToleranceMs = 60_000;
 
 /** A failure is never outdated: only a success of the same version disproves it. */
-export const isOutdatedRehearsal = ({ state, endedAt }: Rehearsal): boolean =>
-  state !== 'failed' && endedAt !== null && Date.now() - Date.parse(endedAt) > resultLifetimeMs;
-
-/** Returns the result to store. A failure is only replaced by a success of the same version, or by another version. */
-export function mergeRehearsalResult(stored: Rehearsal | null, result: Rehearsal): Rehearsal {
-  if (stored === null || stored.startedAt >= result.startedAt) return stored ?? result;
-  const isDisproved = result.version !== stored.version || result.state === 'succeeded';
-  return stored.state === 'failed' && !isDisproved ? stored : result;
+export function isOutdatedRehearsal({ state, endedAt }: Rehearsal): boolean {
+  if (state === 'failed' || endedAt === null) return false;
+  const age = Date.now() - Date.parse(endedAt);
+  return age > resultLifetimeMs || age < -clockToleranceMs;
 }
+
+/** Maximum number of versions with a stored result. */
+const maxResults = 20;
+
+/**
+ * Adds a result to the stored ones, newest first, at most one for each version. Returns the same list if another result
+ * of the version remains.
+ */
+export function addRehearsalResult(stored: Rehearsal[] | null, result: Rehearsal): Rehearsal[] | null {
+  const known = stored?.find(({ version }) => version === result.version);
+  if (known && !isReplaced(known, result)) return stored;
+  return [result, ...(stored ?? []).filter((other) => other !== known)].slice(0, maxResults);
+}
+
+/** Only a later success replaces a failure, and nothing without a result replaces a success. */
+function isReplaced(known: Rehearsal, { state, startedAt }: Rehearsal): boolean {
+  if (known.state === 'failed') return state === 'succeeded' && startedAt > known.startedAt;
+  if (isOutdatedRehearsal(known) || known.state !== 'succeeded')
+    return startedAt !== known.startedAt || isConclusive(state);
+  return isConclusive(state) && startedAt > known.startedAt;
+}
+
+const isConclusive = (state: Rehearsal['state']): boolean => state === 'failed' || state === 'succeeded';
 
 const crashAdvice = 'Nothing was changed. Check the log, then try again.';
 /** Replaces the updater's advice, which names options of its command line. */

@@ -1,5 +1,6 @@
 import { runResultSchema } from '../../core/progress/run-result.ts';
 import { settingValuesPath } from '../../core/release/release-settings.ts';
+import type { Container } from '../../engine/objects/container.ts';
 import { automaticCaller } from '../../wire/codes.ts';
 import type { CancelReason, Reason, Rehearsal } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
@@ -13,7 +14,11 @@ import {
   isUpdaterOfInstance,
 } from '../deployment/updater-container.ts';
 import { prepareAdditionalUpdater } from '../run/additional-updater/prepare-additional-updater.ts';
-import { freeContainerName, startUpdaterContainer } from '../run/launch/launch-updater.ts';
+import {
+  buildSettingsArchive,
+  freeContainerName,
+  startUpdaterContainer,
+} from '../run/launch/launch-updater.ts';
 import { createUpdaterTargetOptions } from '../run/launch/target-options.ts';
 import type { ResolvedTarget, RunStarter } from '../run/request/run-starter.ts';
 import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
@@ -22,16 +27,23 @@ import { crashedRunResult, followRunLog } from '../run/track/follow-run-log.ts';
 import { rethrowAsUnavailable } from '../run/update-api.ts';
 import { UpdaterNotStartedError } from '../run/updater-not-started-error.ts';
 import {
+  addRehearsalResult,
   createRehearsalRunningReason,
   describeRehearsal,
   isOutdatedRehearsal,
   isRehearsalResult,
-  mergeRehearsalResult,
   noRehearsalReason,
 } from './describe-rehearsal.ts';
 
 /** Pause in ms after an automatic rehearsal that was refused because something else was running. */
 const automaticPauseMs = 3_600_000;
+
+/** What is known about rehearsals. */
+export interface RehearsalFacts {
+  running: Rehearsal | null;
+  /** Results that are not outdated, at most one for each version. */
+  results: readonly Rehearsal[];
+}
 
 interface FollowedRehearsal {
   record: RunRecord;
@@ -45,8 +57,7 @@ interface FollowedRehearsal {
 }
 
 /**
- * Starts and follows rehearsals. All servers of the instance share the container of the rehearsal and, after its end, the
- * stored result. The unique name of the container ensures that only one rehearsal is running.
+ * Starts and follows rehearsals. All servers of the instance share the container of the rehearsal and the stored results. The unique name of the container ensures that only one rehearsal is running.
  */
 export class Rehearser implements RepeatedCheck {
   readonly pauseMs: number;
@@ -63,25 +74,22 @@ export class Rehearser implements RepeatedCheck {
     this.pauseMs = parts.timing.prefetch;
   }
 
-  /** Returns the running rehearsal, or the last one of another version than the running one; otherwise null. */
+  /** Returns the rehearsal for the status: the running one or the last one, if its version is not running yet. */
   async findLast(): Promise<Rehearsal | null> {
-    const last = this.#followed ? describe(this.#followed) : await this.#readResult();
-    return last === null || last.version === this.#parts.settings.version || isOutdatedRehearsal(last)
-      ? null
-      : last;
+    const last = this.#followed ? describe(this.#followed) : (await this.#readResults())[0];
+    if (last === undefined || last.version === this.#parts.settings.version) return null;
+    return isOutdatedRehearsal(last) ? null : last;
   }
 
-  /**
-   * Returns the running rehearsal or the stored result, which decides about automatic updates: a failure is only replaced
-   * by a later success of the same version.
-   * @throws ApplicationError if the store fails
-   */
-  async findDecisive(): Promise<Rehearsal | null> {
+  /** @throws ApplicationError if the store fails */
+  async findFacts(): Promise<RehearsalFacts> {
     const followed = this.#followed;
-    // Until the result is stored, other servers do not know it.
-    if (followed !== null && !followed.isStored)
-      return { ...describe(followed), state: 'running', endedAt: null };
-    return this.#readResult();
+    const running = followed !== null && !followed.record.hasEnded ? describe(followed) : null;
+    const stored = await this.#readResults();
+    // The result may not be stored yet.
+    const isNew = followed?.record.hasEnded && !followed.isStored && isRehearsalResult(followed.record.run);
+    const results = isNew ? (addRehearsalResult(stored, describe(followed)) ?? []) : stored;
+    return { running, results: results.filter((result) => !isOutdatedRehearsal(result)) };
   }
 
   /**
@@ -94,11 +102,10 @@ export class Rehearser implements RepeatedCheck {
     await this.check().catch(rethrowAsUnavailable);
     if (this.#followed?.record.hasEnded === false)
       return { reason: createRehearsalRunningReason(describe(this.#followed).version) };
-    const { deployment, destination } = resolved;
     const followed = createFollowedRehearsal(null, {
-      id: `rehearsal-${deployment.project}`,
+      id: crypto.randomUUID(),
       from: this.#parts.settings.version,
-      to: destination.to,
+      to: resolved.destination.to,
       startedAt: new Date().toISOString(),
       by: order.by,
     });
@@ -146,16 +153,24 @@ export class Rehearser implements RepeatedCheck {
     const isOurs = found !== null && isUpdaterOfInstance(found, deployment);
     // A rehearsal may have been started in the meantime.
     if (!isOurs || this.#followed !== followed) return;
-    const facts = initialRunFactsOf(found);
     const isActive = isUpdaterActive(found);
-    if (followed?.containerId !== found.id && followed?.record.hasEnded !== false) {
-      // Keep the reason why a later rehearsal could not be started.
-      const isLater = facts.startedAt >= (followed?.record.run.startedAt ?? '');
-      if (isActive || isLater) this.#follow(found.id, found.name, facts);
-    }
-    if (isActive || facts.to !== settings.version) return;
+    const isUnstarted = found.status === 'created';
+    if (!isUnstarted && this.#mustFollow(found, isActive)) this.#follow(found);
+    if (isActive || !(isUnstarted || initialRunFactsOf(found).to === settings.version)) return;
     this.#followed = null;
     await engine.removeContainer(found.id, { force: true });
+  }
+
+  /** Whether the container's log must be read. A running rehearsal is followed until its record ends. */
+  #mustFollow({ id, ...found }: Container, isActive: boolean): boolean {
+    const { record = null, containerId = null } = this.#followed ?? {};
+    if (record === null) return true;
+    if (!record.hasEnded) return false;
+    const endedMs = Date.now() - Date.parse(record.run.endedAt ?? '');
+    // The record may have ended too early, for example because the engine did not respond.
+    if (id === containerId) return isActive && endedMs > 2 * this.#parts.timing.lastMoments;
+    // Keep the reason why a later rehearsal could not be started.
+    return isActive || initialRunFactsOf({ id, ...found }).startedAt >= record.run.startedAt;
   }
 
   /** Logs a repeated problem only once, because the check is repeated. */
@@ -166,9 +181,8 @@ export class Rehearser implements RepeatedCheck {
     if (isNewProblem) this.#parts.settings.log({ level: 'info', message, cause });
   }
 
-  async #readResult(): Promise<Rehearsal | null> {
-    const result = await this.#parts.ledger.read('rehearsal');
-    return result === null || isOutdatedRehearsal(result) ? null : result;
+  async #readResults(): Promise<Rehearsal[]> {
+    return (await this.#parts.ledger.read('rehearsals')) ?? [];
   }
 
   /** Starts the container of a rehearsal and reads its log. Never rejects. */
@@ -192,29 +206,36 @@ export class Rehearser implements RepeatedCheck {
         values: isGiven ? values : undefined,
         signal,
       });
-      // The rehearsal may have been cancelled at the same moment.
-      if (launch.signal.aborted) await engine.killContainer(followed.containerId, 'SIGTERM');
     } catch (error) {
+      // The rehearsal has not been tried. The next server may start it.
+      followed.isStored = closing.aborted;
       const message = `the updater could not be started: ${(error as Error).message}`;
       record.end(error instanceof UpdaterNotStartedError ? error.result : { outcome: 'failed', message });
       await this.onFailure(error as Error);
     }
-    await this.#readLog(followed);
+    await this.#readLog(followed, isGiven);
   }
 
-  #follow(id: string, name: string, facts: InitialRunFacts): void {
-    const followed = createFollowedRehearsal(id, facts);
-    followed.record.setFields({ log: `docker logs ${name}` });
+  #follow(container: Container): void {
+    const followed = createFollowedRehearsal(container.id, initialRunFactsOf(container));
+    followed.record.setFields({ log: `docker logs ${container.name}` });
     this.#followed = followed;
-    void this.#readLog(followed);
+    void this.#readLog(followed, container.args.includes(settingValuesPath));
   }
 
-  /** Reads the log of the container, if there is one, to its end. Then stores the result. Never rejects. */
-  async #readLog(followed: FollowedRehearsal): Promise<void> {
-    const { record, containerId } = followed;
+  /**
+   * Reads the log of the container, if there is one, to its end. Then stores the result. Never rejects.
+   * @param hasValues - whether the container was given values of new settings
+   */
+  async #readLog(followed: FollowedRehearsal, hasValues: boolean): Promise<void> {
+    const { engine } = this.#parts;
+    const { record, containerId, launch } = followed;
     try {
       if (containerId !== null && !record.hasEnded)
         await followRunLog(containerId, record, this.#parts, (_, fields) => {
+          // A process that has just started ignores signals until it handles them.
+          if (launch.signal.aborted && record.lineCount === 1)
+            engine.killContainer(containerId, 'SIGTERM').catch(() => {});
           const seconds = runResultSchema.safeParse(fields.result).data?.facts.readySeconds;
           if (typeof seconds === 'number') followed.readySeconds = Math.max(1, seconds);
         });
@@ -222,6 +243,9 @@ export class Rehearser implements RepeatedCheck {
       record.end({ ...crashedRunResult, code: 'updater-ended', message: (cause as Error).message });
       await this.onFailure(cause as Error);
     }
+    // A killed updater has not deleted the values.
+    if (hasValues && containerId !== null && record.hasEnded)
+      await engine.putArchive(containerId, buildSettingsArchive({}), { isSecret: true }).catch(() => {});
     // If the store fails, the next check tries again.
     await this.#storeResult(followed).catch((cause) => this.onFailure(cause));
   }
@@ -232,8 +256,8 @@ export class Rehearser implements RepeatedCheck {
     if (isStored || !record.hasEnded) return;
     const result = describe(followed);
     if (isRehearsalResult(record.run)) {
-      await this.#parts.ledger.edit('rehearsal', (now) => mergeRehearsalResult(now, result));
-      this.#notBefore = 0;
+      const results = await this.#parts.ledger.edit('rehearsals', (now) => addRehearsalResult(now, result));
+      if (results?.some(({ startedAt }) => startedAt === result.startedAt)) this.#notBefore = 0;
     }
     followed.isStored = true;
   }

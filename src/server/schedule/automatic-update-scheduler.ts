@@ -12,6 +12,12 @@ import type { ServerContextWithRuns } from '../run/request/server-context-with-r
 import { chooseAutomaticStep, decideAutomaticUpdate, isTimeWindowOver } from './decide-automatic-update.ts';
 import { findPendingUpgradeStep } from './upgrade-path-runner.ts';
 
+/** Release whose automatic update is due, and what to do now. */
+interface DueUpdate {
+  next: NextRelease;
+  step: ReturnType<typeof chooseAutomaticStep>;
+}
+
 /**
  * Starts automatic updates in their time windows. Stored runs show which windows were used, so all servers together
  * start at most one run per window.
@@ -62,19 +68,21 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
       return;
     }
     if (!settings.enabled) return;
-    // Another server may have started a rehearsal.
-    if (settings.rehearse) await this.#rehearser.check();
-    const next = await this.#findDue(settings);
-    if (next === null) return;
-    const rehearsal = await this.#rehearser.findDecisive();
-    const step = chooseAutomaticStep(next.version, { settings, rehearsal, now: Date.now() });
-    if (step === 'wait') return;
-    if (step === 'rehearse') {
+    if ((await this.#findDue(settings)) === null) return;
+    // Another server may have started a rehearsal, or the last one may still be unknown after a restart.
+    await this.#rehearser.check();
+    const due = await this.#findDue(settings);
+    if (due === null || due.step === 'wait') return;
+    const { next } = due;
+    if (due.step === 'rehearse') {
       const reason = await this.#rehearser.startAutomatically(next.version);
       if (reason !== null) throw new Error(reason.message);
       return;
     }
-    const isStillDue = async () => (await this.#findDue(await this.readSettings()))?.version === next.version;
+    const isStillDue = async () => {
+      const again = await this.#findDue(await this.readSettings());
+      return again?.next.version === next.version && again.step === 'update';
+    };
     const response = await this.#starter.updateAutomatically(
       { to: next.version, by: automaticCaller },
       isStillDue,
@@ -96,20 +104,24 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
    * is in progress.
    * @throws ApplicationError if the store fails
    */
-  async #findDue(settings: AutomaticUpdateSettings): Promise<NextRelease | null> {
+  async #findDue(settings: AutomaticUpdateSettings): Promise<DueUpdate | null> {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
+    const rehearsals = await this.#rehearser.findFacts();
+    const now = Date.now();
     const { nextAt, blockedBy } = decideAutomaticUpdate({
       settings,
       offer,
       known,
       past,
-      now: Date.now(),
-      rehearsal: await this.#rehearser.findDecisive(),
+      rehearsals,
       hasRestorePoint: this.#parts.settings.restorePoint,
+      now,
     });
     // Set `nextAt` even if the release is blocked: a newer release could be installed then.
-    const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
-    return findPendingUpgradeStep(past[0]) === null && isDue ? offer.next : null;
+    const isDue = nextAt !== null && Date.parse(nextAt) <= now && blockedBy === null;
+    const { next } = offer;
+    if (next === null || !isDue || findPendingUpgradeStep(past[0]) !== null) return null;
+    return { next, step: chooseAutomaticStep(next.version, { settings, rehearsals, now }) };
   }
 }

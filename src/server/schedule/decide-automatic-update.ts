@@ -5,6 +5,7 @@ import type { ChannelFileEffects } from '../available-update/channel-file-effect
 import type { AvailableUpdate, AvailableUpdateFacts } from '../available-update/choose-update.ts';
 import type { AutomaticUpdateSettings } from '../contract/automatic-update-settings.ts';
 import { generateTimeWindows, type TimeWindowOccurrence } from '../contract/time-window.ts';
+import type { RehearsalFacts } from '../rehearsal/rehearser.ts';
 
 export interface AutomaticUpdateFacts {
   settings: AutomaticUpdateSettings;
@@ -12,8 +13,7 @@ export interface AutomaticUpdateFacts {
   known: Pick<AvailableUpdateFacts, 'releases' | 'notice'>;
   /** All runs including the current one, newest first. */
   past: readonly Run[];
-  /** The running rehearsal, or the last result; null if unknown. */
-  rehearsal: Rehearsal | null;
+  rehearsals: RehearsalFacts;
   /** Whether each update saves a restore point. */
   hasRestorePoint: boolean;
   /** Current time in milliseconds since 1970. */
@@ -107,16 +107,15 @@ function findBlockedBy(
  */
 function findRehearsalReason(
   version: string,
-  { settings, rehearsal, hasRestorePoint, now }: AutomaticUpdateFacts,
+  { settings, rehearsals, hasRestorePoint, now }: AutomaticUpdateFacts,
 ): BlockedBy | null {
-  if (rehearsal?.version !== version) return null;
-  const { state } = rehearsal;
-  if (state === 'failed') return { code: 'rehearsal-failed', message: rehearsal.message };
-  if (!settings.rehearse || isRepeatDue(rehearsal, now)) return null;
+  const result = rehearsals.results.find((each) => each.version === version);
+  if (result?.state === 'failed') return { code: 'rehearsal-failed', message: result.message };
+  if (!settings.rehearse || result === undefined || isRepeatDue(result, now)) return null;
   const code = 'rehearsal-inconclusive';
-  if (state === 'cancelled') return { code, message: `the rehearsal of ${version} was cancelled` };
-  if (state !== 'inconclusive' || hasRestorePoint) return null;
-  return { code, message: `the rehearsal of ${version} had no result: ${rehearsal.message}` };
+  if (result.state === 'cancelled') return { code, message: `the rehearsal of ${version} was cancelled` };
+  if (result.state !== 'inconclusive' || hasRestorePoint) return null;
+  return { code, message: `the rehearsal of ${version} had no result: ${result.message}` };
 }
 
 /** Whether a rehearsal without success must be repeated before an automatic update. */
@@ -126,11 +125,14 @@ const isRepeatDue = ({ state, endedAt }: Rehearsal, now: number): boolean =>
 /** Returns whether a release that is due and not blocked is installed now, or rehearsed first. */
 export function chooseAutomaticStep(
   version: string,
-  { settings, rehearsal, now }: Pick<AutomaticUpdateFacts, 'settings' | 'rehearsal' | 'now'>,
+  { settings, rehearsals, now }: Pick<AutomaticUpdateFacts, 'settings' | 'rehearsals' | 'now'>,
 ): 'update' | 'rehearse' | 'wait' {
+  const { running, results } = rehearsals;
+  if (running?.version === version) return 'wait';
   if (!settings.rehearse) return 'update';
-  if (rehearsal?.state === 'running') return 'wait';
-  return rehearsal?.version === version && !isRepeatDue(rehearsal, now) ? 'update' : 'rehearse';
+  if (running !== null) return 'wait';
+  const result = results.find((each) => each.version === version);
+  return result !== undefined && !isRepeatDue(result, now) ? 'update' : 'rehearse';
 }
 
 /** If the first run is a successful rollback, returns the version that it rolled back. Otherwise, returns null. */

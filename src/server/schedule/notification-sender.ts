@@ -47,14 +47,14 @@ export class NotificationSender implements RepeatedCheck {
     const event = urgent === null ? 'offered' : 'urgent';
     const message = [`${version} is available; ${from} is running`, urgent?.why ?? []].flat().join(': ');
     await this.#tell(version, { event, version, from, url, message });
-    const rehearsal = await this.#rehearser.findLast();
-    if (rehearsal?.by === automaticCaller && rehearsal.version === version)
-      await this.#tellOfRehearsal(rehearsal);
+    const { results } = await this.#rehearser.findFacts();
+    const result = results.find((each) => each.version === version);
+    if (result?.by === automaticCaller) await this.#tellOfRehearsal(result);
   }
 
   /** Notifies only of rehearsals that no user is waiting for. */
   async #tellOfRehearsal({ version, state, message }: Rehearsal): Promise<void> {
-    if (state === 'running' || state === 'succeeded') return;
+    if (state === 'succeeded') return;
     const { version: from } = this.#parts.settings;
     await this.#tell(`${version} ${state}`, { event: 'rehearsed', version, from, outcome: state, message });
   }

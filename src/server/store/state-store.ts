@@ -19,7 +19,7 @@ import {
   serverProcessesSchema,
   stagedRolloutSchema,
   storedAutomaticUpdatesSchema,
-  storedRehearsalSchema,
+  storedRehearsalsSchema,
   storedSkippedReleaseSchema,
 } from './stored-entries.ts';
 
@@ -38,7 +38,7 @@ const schemas = {
   notices: createJsonTextSchema(z.array(z.string())),
   rollout: createJsonTextSchema(stagedRolloutSchema),
   automatic: createJsonTextSchema(storedAutomaticUpdatesSchema),
-  rehearsal: createJsonTextSchema(storedRehearsalSchema),
+  rehearsals: createJsonTextSchema(storedRehearsalsSchema),
   run: createJsonTextSchema(openRunSchema),
   history: createJsonTextSchema(pastRunsSchema),
   servers: createJsonTextSchema(serverProcessesSchema),

@@ -14,10 +14,12 @@ const runSchema = z.pipe(
   z.custom<Run>((read) => read !== null),
 );
 
-/** Result of the last rehearsal. A failure is kept until a rehearsal of the same version succeeds. */
-export const storedRehearsalSchema = z.pipe(
-  z.transform(parseRehearsal),
-  z.custom<Rehearsal>((read) => read !== null),
+/** Results of rehearsals, at most one for each version, newest first. */
+export const storedRehearsalsSchema = z.array(
+  z.pipe(
+    z.transform(parseRehearsal),
+    z.custom<Rehearsal>((read) => read !== null),
+  ),
 );
 
 /** Server process, identified by its container's id and a random UUID. */

@@ -264,7 +264,7 @@ export class ScriptedUpdateApi implements UpdateApi {
       settings,
       offer,
       known,
-      rehearsal,
+      rehearsals: { running: null, results: rehearsal ? [rehearsal] : [] },
       past: [],
       now: Date.now(),
       hasRestorePoint: restorePoint !== null,

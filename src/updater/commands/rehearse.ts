@@ -44,7 +44,7 @@ import type { LogFields } from '../run/log/run-log.ts';
 import { logSuccess, type RunOutcome } from '../run/log/run-outcome.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { hasMixedVersions, readUnfinishedJournal } from '../run/state/journal.ts';
-import { stateDirectoryOf } from '../run/state/state-directory.ts';
+import { rehearsalLogFileName, stateDirectoryOf } from '../run/state/state-directory.ts';
 import { planUpdateWithoutLock } from './show-plan.ts';
 
 /** First version of the engine with networks in which the host has no address. */
@@ -130,6 +130,7 @@ async function rehearse(
   const parent = resolveRestorePointsDirectory(options.data.restoreDir, paths, location);
   const record = await recordRehearsal(context, instance, parent);
   const state = stateDirectoryOf(location.mountedAt);
+  log.copyTo(join(state, rehearsalLogFileName));
   let result: RehearsedUpdate;
   let plan: string;
   try {
@@ -239,6 +240,8 @@ async function runRehearsal(
   if (uncopied)
     throw new UpdateError('rehearsal-unsupported', `the source of ${uncopied.where} is a socket or a device`);
   const pauseLimitMs = choosePauseLimit(survey, options.limits.pauseMs);
+  if (pauseLimitMs < options.limits.pauseMs)
+    log.info(`the health checks allow a suspension of at most ${formatSeconds(pauseLimitMs, 1)}`);
   const memory = await computeMemoryLimit(context, plan, services);
   // The project name is new, so no container, network or volume with this name can exist.
   const name = `${project.name}-rehearsal-${record.token.slice(0, 8)}`;

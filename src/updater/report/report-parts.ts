@@ -15,21 +15,32 @@ import { requireCompatiblePrograms, updaterVersion } from '../run/environment/pr
 import { createEngineRequestMaskRules } from '../run/log/mask-rules.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { readJournal } from '../run/state/journal.ts';
-import { logFileName, requireTrustedEntry, stateDirectoryOf } from '../run/state/state-directory.ts';
+import {
+  logFileName,
+  rehearsalLogFileName,
+  requireTrustedEntry,
+  stateDirectoryOf,
+} from '../run/state/state-directory.ts';
 import { maskComposeModelValues } from './mask-model-values.ts';
 
 type ReportFileCreator = (context: RunContext, instance: FoundInstance) => Promise<string>;
+
+/** Reads a copy of a log from the state directory. */
+const createLogReader =
+  (name: string): ReportFileCreator =>
+  async (_, { location: { mountedAt } }) => {
+    await requireTrustedEntry(mountedAt);
+    await requireTrustedEntry(mountedAt, name);
+    return (await readTextFile(join(stateDirectoryOf(mountedAt), name))).text;
+  };
 
 /**
  * Functions that create a report's files, keyed by file name (docs/contract.md 1.12). Each function may fail, and adds
  * its file's secrets to the log's mask rules.
  */
 export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
-  [logFileName]: async (_, { location: { mountedAt } }) => {
-    await requireTrustedEntry(mountedAt);
-    await requireTrustedEntry(mountedAt, logFileName);
-    return (await readTextFile(join(stateDirectoryOf(mountedAt), logFileName))).text;
-  },
+  [logFileName]: createLogReader(logFileName),
+  [rehearsalLogFileName]: createLogReader(rehearsalLogFileName),
 
   'journal.json': async ({ log }, { location }) => {
     const journal = await readJournal(stateDirectoryOf(location.mountedAt));

@@ -69,7 +69,7 @@ function decided(given: Given = {}) {
     settings,
     offer: offered,
     past: [],
-    rehearsal: null,
+    rehearsals: none,
     hasRestorePoint: false,
     ...more,
     known,
@@ -91,6 +91,8 @@ const tried = (
   ...{ version: 'v1.5.0', state, startedAt: '2026-11-25T02:00:00.000Z', endedAt, by: 'automatic' },
   ...{ message: 'v1.5.0 exited', advice: null, readySeconds: null, log: null },
 });
+
+const none = { running: null, results: [] };
 
 const inWindow = '2026-11-25T03:00';
 const nextWindow = '2026-11-26T02:00';
@@ -189,45 +191,61 @@ describe('an automatic update', () => {
     // Rehearsals.
     [
       'not what a rehearsal has shown to fail',
-      { rehearsal: tried('failed') },
+      { rehearsals: { ...none, results: [tried('failed')] } },
       [inWindow, 'rehearsal-failed'],
     ],
     [
       'not what failed days ago, even if it is urgent and rehearsals are off',
-      { word: urgent, rehearsal: tried('failed', '2026-11-20T03:00:00.000Z') },
+      { word: urgent, rehearsals: { ...none, results: [tried('failed', '2026-11-20T03:00:00.000Z')] } },
       [inWindow, 'rehearsal-failed'],
     ],
     [
       'another release than failed',
-      { rehearsal: { ...tried('failed'), version: 'v1.4.9' } },
+      { rehearsals: { ...none, results: [{ ...tried('failed'), version: 'v1.4.9' }] } },
       [inWindow, null],
     ],
     [
       'not without a result and a restore point',
-      { settings: rehearsing, rehearsal: tried('inconclusive') },
+      { settings: rehearsing, rehearsals: { ...none, results: [tried('inconclusive')] } },
       [inWindow, 'rehearsal-inconclusive'],
     ],
     [
       'not without a result and a restore point, even if it is urgent',
-      { settings: rehearsing, word: urgent, rehearsal: tried('inconclusive') },
+      { settings: rehearsing, word: urgent, rehearsals: { ...none, results: [tried('inconclusive')] } },
       [inWindow, 'rehearsal-inconclusive'],
     ],
     [
       'without a result, but with a restore point',
-      { settings: rehearsing, rehearsal: tried('inconclusive'), hasRestorePoint: true },
+      {
+        settings: rehearsing,
+        rehearsals: { ...none, results: [tried('inconclusive')] },
+        hasRestorePoint: true,
+      },
       [inWindow, null],
     ],
     [
       'not after a rehearsal that an admin cancelled',
-      { settings: rehearsing, rehearsal: tried('cancelled'), hasRestorePoint: true },
+      { settings: rehearsing, rehearsals: { ...none, results: [tried('cancelled')] }, hasRestorePoint: true },
       [inWindow, 'rehearsal-inconclusive'],
     ],
     [
       'with a new rehearsal on the next day',
-      { settings: rehearsing, rehearsal: tried('inconclusive', '2026-11-24T02:59:00.000Z') },
+      {
+        settings: rehearsing,
+        rehearsals: { ...none, results: [tried('inconclusive', '2026-11-24T02:59:00.000Z')] },
+      },
       [inWindow, null],
     ],
-    ['without a result if rehearsals are off', { rehearsal: tried('inconclusive') }, [inWindow, null]],
+    [
+      'without a result if rehearsals are off',
+      { rehearsals: { ...none, results: [tried('inconclusive')] } },
+      [inWindow, null],
+    ],
+    [
+      'not what has failed, while it is rehearsed again',
+      { rehearsals: { running: tried('running', null), results: [tried('failed')] } },
+      [inWindow, 'rehearsal-failed'],
+    ],
     // Once in a window.
     ['not twice in a window', { past: [byItself('cancelled', '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
     ['not while it is on', { past: [byItself(null, '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
@@ -251,7 +269,7 @@ describe('an automatic update', () => {
   ])('reports since when %s', (_, { notice, past }, reason, since) => {
     const known = { releases: [], notice };
     const { blockedBy } = decideAutomaticUpdate({
-      ...{ settings, offer: nothing, known, past, now: 0, rehearsal: null, hasRestorePoint: false },
+      ...{ settings, offer: nothing, known, past, now: 0, rehearsals: none, hasRestorePoint: false },
     });
     expect(blockedBy).toEqual({ ...reason, since });
   });
@@ -272,8 +290,14 @@ it.each<[string, Rehearsal | null, ReturnType<typeof chooseAutomaticStep>]>([
   ['is installed without a result, which only a restore point allows', tried('inconclusive'), 'update'],
 ])('a release that is due %s', (_, rehearsal, step) => {
   const now = Date.parse('2026-11-25T03:00:00Z');
-  expect(chooseAutomaticStep('v1.5.0', { settings: rehearsing, rehearsal, now })).toBe(step);
-  expect(chooseAutomaticStep('v1.5.0', { settings, rehearsal, now })).toBe('update');
+  const isRunning = rehearsal?.state === 'running';
+  const rehearsals = {
+    running: isRunning ? rehearsal : null,
+    results: isRunning || !rehearsal ? [] : [rehearsal],
+  };
+  expect(chooseAutomaticStep('v1.5.0', { settings: rehearsing, rehearsals, now })).toBe(step);
+  const isOwn = isRunning && rehearsal.version === 'v1.5.0';
+  expect(chooseAutomaticStep('v1.5.0', { settings, rehearsals, now })).toBe(isOwn ? 'wait' : 'update');
 });
 
 it.each<[string, string, Partial<typeof settings>, boolean]>([

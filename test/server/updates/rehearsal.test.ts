@@ -17,20 +17,20 @@ const resultOf = (outcome: string, code: string | null, detail: string | null, f
   result: { outcome, code, message: 'nothing was changed', detail, advice: null, facts },
 });
 const never = new Promise(() => {});
-const started: Script = [json('save', 'copying the data (1.2 GB)')];
-const forever: Script = [...started, { until: never }];
-const good: Script = [
-  ...started,
+const started = (): Script => [json('save', 'copying the data (1.2 GB)')];
+const forever = (): Script => [...started(), { until: never }];
+const good = (): Script => [
+  ...started(),
   json('done', 'rehearsed', resultOf('rehearsed', null, null, { readySeconds: 43 })),
   { exit: 0 },
 ];
-const bad: Script = [
-  ...started,
+const bad = (): Script => [
+  ...started(),
   json('done', 'failed', resultOf('failed', 'rehearsal-failed', 'v1.5.0 did not become ready')),
   { exit: 4 },
 ];
-const unclear: Script = [
-  ...started,
+const unclear = (): Script => [
+  ...started(),
   json('done', 'refused', resultOf('refused', 'rehearsal-inconclusive', 'v1.4.2 did not become ready')),
   { exit: 3 },
 ];
@@ -56,7 +56,7 @@ async function someLooks(): Promise<void> {
 
 describe('a rehearsal', () => {
   it('runs in its own container, which all servers follow, without a run and with the queue running', async () => {
-    rig.engine.updaterDoes(good);
+    rig.engine.updaterDoes(good());
     const [one, other] = [await booted(), await booted({}, 'svc-app-2')];
     const begun = await one.updates.rehearse(order);
     expect(begun).toMatchObject({ rehearsal: { version: 'v1.5.0', state: 'running', by: 'anna' } });
@@ -75,30 +75,30 @@ describe('a rehearsal', () => {
     expect(rig.state.calls.filter(({ part }) => part === 'hold')).toEqual([]);
   });
 
-  it.each<[string, Script, object]>([
+  it.each<[string, () => Script, object]>([
     ['failed', bad, { state: 'failed', message: 'v1.5.0 did not become ready', readySeconds: null }],
     ['inconclusive', unclear, { state: 'inconclusive', message: 'v1.4.2 did not become ready' }],
-    ['killed', [...started, { exit: 137 }], { state: 'inconclusive' }],
+    ['killed', () => [...started(), { exit: 137 }], { state: 'inconclusive' }],
     [
       'finished without anything to rehearse',
-      [json('done', 'unchanged', resultOf('unchanged', null, null)), { exit: 0 }],
+      () => [json('done', 'unchanged', resultOf('unchanged', null, null)), { exit: 0 }],
       { state: 'inconclusive', message: 'nothing was changed' },
     ],
   ])('that is %s has a result, and can be repeated', async (_, script, result) => {
-    rig.engine.updaterDoes(script);
+    rig.engine.updaterDoes(script());
     const one = await booted();
     await one.updates.rehearse(order);
     await until(async () => (await last(one))?.endedAt);
     expect(await last(one)).toMatchObject(result);
     const [first] = all();
-    rig.engine.updaterDoes(good);
+    rig.engine.updaterDoes(good());
     expect(await one.updates.rehearse(order)).toMatchObject({ rehearsal: { state: 'running' } });
     await until(async () => (await stateOf(one)) === 'succeeded');
     expect([first?.isGone, all().length]).toEqual([true, 1]);
   });
 
   it('is refused while another one is running, also on another server', async () => {
-    rig.engine.updaterDoes(forever);
+    rig.engine.updaterDoes(forever());
     const [one, other] = [await booted(), await booted({}, 'svc-app-2')];
     await one.updates.rehearse(order);
     await until(() => all()[0]?.status === 'running');
@@ -108,7 +108,7 @@ describe('a rehearsal', () => {
   });
 
   it('runs once if two servers start it at the same time', async () => {
-    rig.engine.updaterDoes(forever);
+    rig.engine.updaterDoes(forever());
     const servers = [await booted(), await booted({}, 'svc-app-2')];
     await Promise.all(servers.map(({ updates }) => updates.rehearse(order)));
     for (const one of servers) await until(async () => (await stateOf(one)) === 'running');
@@ -119,14 +119,14 @@ describe('a rehearsal', () => {
   });
 
   it('is refused during an update', async () => {
-    rig.engine.updaterDoes([...started, { until: never }]);
+    rig.engine.updaterDoes([...started(), { until: never }]);
     const one = await booted();
     await one.ask();
     expect(await one.updates.rehearse(order)).toMatchObject({ reason: { code: 'update-running' } });
   });
 
   it('is cancelled with SIGTERM, and then has no result', async () => {
-    rig.engine.updaterDoes(forever);
+    rig.engine.updaterDoes(forever());
     const one = await booted();
     expect(await one.updates.cancelRehearsal()).toEqual({
       reason: { code: 'not-running', message: 'no rehearsal is running' },
@@ -147,6 +147,18 @@ describe('a rehearsal', () => {
     expect((await one.updates.cancelRehearsal()) as object).toHaveProperty('reason');
   });
 
+  it('is followed to its end if the response to its start is lost', async () => {
+    rig.engine.updaterDoes(bad());
+    const one = await booted();
+    const lost = rig.engine.fault({ kind: 'hang', match: /rehearsal.*\/start|containers\/[0-9a-f]+\/start/ });
+    await one.updates.rehearse(order);
+    await until(() => lost.hits > 0);
+    rig.engine.clearFaults();
+    all()[0]?.start();
+    await until(async () => (await stateOf(one)) === 'failed');
+    expect(all()).toHaveLength(1);
+  });
+
   it('is cancelled while the updater image is pulled', async () => {
     const one = await booted();
     rig.engine.images.local.length = 0;
@@ -160,7 +172,7 @@ describe('a rehearsal', () => {
   });
 
   it('is followed by the next server, whose version ends it', async () => {
-    rig.engine.updaterDoes(bad);
+    rig.engine.updaterDoes(bad());
     const one = await booted();
     await one.updates.rehearse(order);
     await until(async () => (await stateOf(one)) === 'failed');
@@ -173,7 +185,7 @@ describe('a rehearsal', () => {
   });
 
   it('is outdated after seven days, unless it failed', async () => {
-    rig.engine.updaterDoes(good);
+    rig.engine.updaterDoes(good());
     const one = await booted();
     await one.updates.rehearse(order);
     await until(async () => (await stateOf(one)) === 'succeeded');
@@ -181,7 +193,7 @@ describe('a rehearsal', () => {
     const week = 8 * 24 * 3_600_000;
     vi.setSystemTime(Date.now() + week);
     expect(await last(one)).toBeNull();
-    rig.engine.updaterDoes(bad);
+    rig.engine.updaterDoes(bad());
     await one.updates.rehearse(order);
     await until(async () => (await stateOf(one)) === 'failed');
     vi.setSystemTime(Date.now() + week);
@@ -189,11 +201,11 @@ describe('a rehearsal', () => {
   });
 
   it('is remembered if its container is removed, also by the next server', async () => {
-    rig.engine.updaterDoes(bad);
+    rig.engine.updaterDoes(bad());
     const one = await booted();
     await one.updates.rehearse(order);
     await until(async () => (await stateOf(one)) === 'failed');
-    await until(() => rig.state.store.has('rehearsal'));
+    await until(() => rig.state.store.has('rehearsals'));
     all()[0]?.vanish();
     await someLooks();
     expect(await stateOf(one)).toBe('failed');
@@ -202,7 +214,7 @@ describe('a rehearsal', () => {
   });
 
   it('replaces the container of another instance with the same name', async () => {
-    rig.engine.updaterDoes(good);
+    rig.engine.updaterDoes(good());
     const Labels = { 'svc-updater.project': 'svc', 'svc-updater.directory': '/srv/old' };
     const other = rig.engine.create({
       name: 'svc-updater-rehearsal-svc',
@@ -219,7 +231,7 @@ describe('a rehearsal', () => {
   });
 
   it('that cannot be started says why, and can be repeated', async () => {
-    rig.engine.updaterDoes(good);
+    rig.engine.updaterDoes(good());
     const one = await booted();
     rig.engine.images.local.length = 0;
     const pull = rig.engine.fault({
@@ -244,7 +256,7 @@ describe('an automatic update with rehearsals', () => {
   });
 
   it('starts after one successful rehearsal, with any number of servers', async () => {
-    rig.engine.updaterDoes(good);
+    rig.engine.updaterDoes(good());
     const one = await booted({ automatic });
     await booted({ automatic }, 'svc-app-2');
     await until(() => rig.past.length > 0 || rig.open !== null);
@@ -252,12 +264,12 @@ describe('an automatic update with rehearsals', () => {
     expect((await last(one))?.by).toBe('automatic');
   });
 
-  it.each<[string, Script, string]>([
+  it.each<[string, () => Script, string]>([
     ['failed', bad, 'rehearsal-failed'],
     ['inconclusive', unclear, 'rehearsal-inconclusive'],
   ])('waits after a rehearsal that is %s, and notifies users once', async (state, script, code) => {
     using hooks = await receiver();
-    rig.engine.updaterDoes(script);
+    rig.engine.updaterDoes(script());
     const notify = [`http://${hooks.host}/hook`];
     const servers = [await booted({ automatic, notify }), await booted({ automatic, notify }, 'svc-app-2')];
     for (const one of servers) await until(async () => (await blockedBy(one)) === code);
@@ -268,30 +280,69 @@ describe('an automatic update with rehearsals', () => {
     expect([rig.past, rig.open, all().length]).toEqual([[], null, 1]);
   });
 
-  it.each<[string, Script]>([
+  it.each<[string, () => Script]>([
     ['without a result', unclear],
     [
       'that is cancelled',
-      [...started, json('done', 'cancelled', resultOf('cancelled', null, null)), { exit: 143 }],
+      () => [...started(), json('done', 'cancelled', resultOf('cancelled', null, null)), { exit: 143 }],
     ],
   ])('never starts after a failure and a second rehearsal %s', async (_, script) => {
-    rig.engine.updaterDoes(bad);
+    rig.engine.updaterDoes(bad());
     const one = await booted({
       automatic: { ...automatic, rehearse: false, from: '04:00' },
       restorePoint: true,
     });
     await one.updates.rehearse(order);
     await until(async () => (await stateOf(one)) === 'failed');
-    rig.engine.updaterDoes(script);
+    rig.engine.updaterDoes(script());
     await one.updates.rehearse(order);
     await until(async () => !['failed', 'running'].includes((await stateOf(one)) ?? ''));
     vi.setSystemTime(new Date('2026-11-25T04:10:00Z'));
     await until(async () => (await blockedBy(one)) === 'rehearsal-failed');
     await someLooks();
     expect([rig.past, rig.open]).toEqual([[], null]);
-    rig.engine.updaterDoes(good);
+    rig.engine.updaterDoes(good());
     await one.updates.rehearse(order);
     await until(() => rig.past.length > 0 || rig.open !== null);
+  });
+
+  it('never starts after a failure while another rehearsal is running', async () => {
+    rig.engine.updaterDoes(bad());
+    const settings = { ...automatic, rehearse: false };
+    const one = await booted({ automatic: { ...settings, from: '04:00' } });
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'failed');
+    rig.engine.updaterDoes(forever());
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'running');
+    await one.updates.setAutomatic({ from: '02:00' });
+    await someLooks();
+    expect([await blockedBy(one), rig.past, rig.open]).toEqual(['rehearsal-failed', [], null]);
+  });
+
+  it('waits for a rehearsal that an admin has started, even if rehearsals are off', async () => {
+    rig.engine.updaterDoes(forever());
+    const one = await booted({ automatic: { ...automatic, rehearse: false, from: '04:00' } });
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'running');
+    await one.updates.setAutomatic({ from: '02:00' });
+    await someLooks();
+    expect([await stateOf(one), rig.past, rig.open]).toEqual(['running', [], null]);
+  });
+
+  it('is rehearsed again by the next server if the server stops before the rehearsal has started', async () => {
+    rig.engine.updaterDoes(good());
+    rig.engine.images.local.length = 0;
+    rig.engine.fault({ kind: 'hang', match: /images\/create/ });
+    const one = await booted({ automatic, restorePoint: true });
+    await until(async () => (await last(one))?.message.startsWith('pulling'));
+    await one.updates.close();
+    rig.engine.clearFaults();
+    rig.engine.images.add('acme/svc-updater:1');
+    const feed = { url: forge.address('static') };
+    await rig.booted(one.place, { automatic, restorePoint: true, feed });
+    await until(() => rig.past.length > 0 || rig.open !== null);
+    expect(JSON.parse(rig.state.store.get('rehearsals') ?? '[]')).toMatchObject([{ state: 'succeeded' }]);
   });
 
   it('waits if its rehearsal was refused because another one is running', async () => {
@@ -300,7 +351,7 @@ describe('an automatic update with rehearsals', () => {
     const one = await booted({ automatic, restorePoint: true });
     await until(async () => (await stateOf(one)) === 'inconclusive');
     await someLooks();
-    expect([rig.past, rig.open, all().length, rig.state.store.has('rehearsal')]).toEqual([
+    expect([rig.past, rig.open, all().length, rig.state.store.has('rehearsals')]).toEqual([
       [],
       null,
       1,
@@ -309,7 +360,7 @@ describe('an automatic update with rehearsals', () => {
   });
 
   it('starts without a result if it saves a restore point', async () => {
-    rig.engine.updaterDoes(unclear);
+    rig.engine.updaterDoes(unclear());
     await booted({ automatic, restorePoint: true });
     await until(() => rig.past.length > 0 || rig.open !== null);
     expect(all()).toHaveLength(1);

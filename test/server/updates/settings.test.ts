@@ -86,8 +86,10 @@ describe('new settings of a release', () => {
     await until(async () => (await one.updates.status()).rehearsal?.endedAt);
     const found = rig.engine.containers.find(({ name }) => name.startsWith('svc-updater-rehearsal-'));
     expect(found?.spec.Cmd).toEqual(expect.arrayContaining(['rehearse', '--set-file', settingValuesPath]));
-    const [file, ...others] = found?.archives ?? [];
-    expect([file?.folder, file?.status, others]).toEqual(['/', 'created', []]);
+    await until(() => found?.archives.length === 2);
+    const [file, emptied] = found?.archives ?? [];
+    expect([file?.folder, file?.status, emptied?.status]).toEqual(['/', 'created', 'exited']);
+    expect(emptied?.body.slice(512).replaceAll('\u0000', '')).toBe('');
     expect(file?.body.slice(100, 108)).toBe('0000600\u0000');
     const kept = JSON.stringify([
       found?.spec,

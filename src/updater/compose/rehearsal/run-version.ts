@@ -119,7 +119,11 @@ export async function runVersion(context: VersionRunContext, version: RehearsedV
     const took = performance.now() - beganAt;
     log.info(`${version.name} became ready on the copy of the data after ${formatSeconds(took)}`);
     if (version.isFollowed) {
-      await awaitWithHeartbeat(log, `stopping ${version.name}`, stopInOrder(context, version));
+      await awaitWithHeartbeat(
+        log,
+        `stopping ${version.name}; each service may take up to ${stopGraceSeconds} s`,
+        stopInOrder(context, version),
+      );
       end.signal.throwIfAborted();
     }
     return took;

@@ -30,6 +30,9 @@ export const stateDirectoryOf = (directory: string): string => join(directory, s
 /** Copy of the last run's log. */
 export const logFileName = 'last-run.log';
 
+/** Copy of the last rehearsal's log. */
+export const rehearsalLogFileName = 'last-rehearsal.log';
+
 /** Contains one subdirectory per run. */
 export const backupDirectoryOf = (directory: string): string => join(stateDirectoryOf(directory), 'backup');
 

@@ -7,7 +7,7 @@ import {
   isHookContainer,
 } from '../../../../engine/containers/project-containers.ts';
 import type { Container, ListedContainer } from '../../../../engine/objects/container.ts';
-import { composeLabels } from '../../../../engine/objects/labels.ts';
+import { composeLabels, rehearsalLabel } from '../../../../engine/objects/labels.ts';
 
 /** A compose project as described by the labels of its containers. */
 export interface ProjectSummary {
@@ -20,7 +20,7 @@ export interface ProjectSummary {
 }
 
 /**
- * Returns all projects except `name`, each with the files that the labels of its containers list.
+ * Returns all projects except `name` and the projects of rehearsals, each with the files that the labels of its containers list.
  * @param composed - the containers of all projects
  */
 export function listOtherProjects(composed: readonly ListedContainer[], name: string): ComposeProject[] {
@@ -29,7 +29,8 @@ export function listOtherProjects(composed: readonly ListedContainer[], name: st
     const directory = labels[composeLabels.directory] ?? '';
     const paths = parseLabelPaths({ labels }, directory);
     const project = { name: labels[composeLabels.project] ?? '', directory, ...paths };
-    if (project.name !== name) found.set(JSON.stringify(project), project);
+    if (project.name !== name && labels[rehearsalLabel] === undefined)
+      found.set(JSON.stringify(project), project);
   }
   return [...found.values()];
 }
