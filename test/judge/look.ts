@@ -37,7 +37,9 @@ async function localTags({ image }: Instance): Promise<Look['tags']> {
   );
 }
 
-const kept = ['.gitignore', 'backup', 'journal.json', 'last-run.log', 'rehearsed.json'];
+const kept = [
+  ...['.gitignore', 'backup', 'journal.json', 'last-rehearsal.log', 'last-run.log', 'rehearsed.json'],
+];
 const keptBackups = 5;
 
 async function findLeftovers({ directory, project }: Instance): Promise<string[]> {
