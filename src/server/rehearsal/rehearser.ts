@@ -57,7 +57,8 @@ interface FollowedRehearsal {
 }
 
 /**
- * Starts and follows rehearsals. All servers of the instance share the container of the rehearsal and the stored results. The unique name of the container ensures that only one rehearsal is running.
+ * Starts and follows rehearsals. All servers of the instance share the container of the rehearsal and the stored
+ * results. The unique name of the container ensures that only one rehearsal is running.
  */
 export class Rehearser implements RepeatedCheck {
   readonly pauseMs: number;

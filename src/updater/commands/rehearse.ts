@@ -289,24 +289,26 @@ async function runRehearsal(
     copiesPath,
   };
   await runVersion(versionContext, runningVersion).catch((error) => {
-    throw toVersionError(error, from, 'rehearsal-inconclusive', ', although it is running');
+    throw toVersionError(error, { name, version: from, code: 'rehearsal-inconclusive' });
   });
   const readyMs = await runVersion(versionContext, newVersion).catch((error) => {
-    throw toVersionError(error, to, 'rehearsal-failed', '');
+    throw toVersionError(error, { name, version: to, code: 'rehearsal-failed' });
   });
   const without = point.excluded.filter((each) => services.includes(each.split(':', 1)[0] ?? ''));
   return { from, to, bytes: point.bytes, without, readyMs };
 }
 
-/** @param remark - end of the clause about the version */
+type VersionErrorCode = 'rehearsal-inconclusive' | 'rehearsal-failed';
+
+/** @param name - project name of the rehearsal, with which the names of its containers begin */
 function toVersionError(
   error: unknown,
-  version: string,
-  code: 'rehearsal-inconclusive' | 'rehearsal-failed',
-  remark: string,
+  { name, version, code }: { name: string; version: string; code: VersionErrorCode },
 ): unknown {
   if (!(error instanceof UpdateError) || error.code !== 'broken') return error;
-  const message = `${version} did not become ready on a copy of the data${remark}: ${error.message}`;
+  const remark = code === 'rehearsal-failed' ? '' : ', although it is running';
+  const reason = error.message.replaceAll(`${name}-`, '');
+  const message = `${version} did not become ready on a copy of the data${remark}: ${reason}`;
   return new UpdateError(code, message, { detail: error.detail, cause: error });
 }
 
