@@ -62,7 +62,8 @@ export function addRehearsalResult(stored: Rehearsal[] | null, result: Rehearsal
 
 /** Only a later success replaces a failure, and nothing without a result replaces a success. */
 function isReplaced(known: Rehearsal, { state, startedAt }: Rehearsal): boolean {
-  if (known.state === 'failed') return state === 'succeeded' && startedAt > known.startedAt;
+  const isLater = startedAt > known.startedAt || Date.parse(known.startedAt) > Date.now() + clockToleranceMs;
+  if (known.state === 'failed') return state === 'succeeded' && isLater;
   if (isOutdatedRehearsal(known) || known.state !== 'succeeded')
     return startedAt !== known.startedAt || isConclusive(state);
   return isConclusive(state) && startedAt > known.startedAt;

@@ -159,7 +159,8 @@ export class Rehearser implements RepeatedCheck {
     if (!isUnstarted && this.#mustFollow(found, isActive)) this.#follow(found);
     if (isActive || !(isUnstarted || initialRunFactsOf(found).to === settings.version)) return;
     this.#followed = null;
-    await engine.removeContainer(found.id, { force: true });
+    // A container that cannot be removed must not stop automatic updates.
+    await engine.removeContainer(found.id, { force: true }).catch((cause) => this.onFailure(cause));
   }
 
   /** Whether the container's log must be read. A running rehearsal is followed until its record ends. */

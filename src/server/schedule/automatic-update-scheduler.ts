@@ -108,6 +108,7 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
     const rehearsals = await this.#rehearser.findFacts();
+    const { restorePoint: hasRestorePoint } = this.#parts.settings;
     const now = Date.now();
     const { nextAt, blockedBy } = decideAutomaticUpdate({
       settings,
@@ -115,13 +116,14 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
       known,
       past,
       rehearsals,
-      hasRestorePoint: this.#parts.settings.restorePoint,
+      hasRestorePoint,
       now,
     });
     // Set `nextAt` even if the release is blocked: a newer release could be installed then.
     const isDue = nextAt !== null && Date.parse(nextAt) <= now && blockedBy === null;
     const { next } = offer;
     if (next === null || !isDue || findPendingUpgradeStep(past[0]) !== null) return null;
-    return { next, step: chooseAutomaticStep(next.version, { settings, rehearsals, now }) };
+    const facts = { settings, rehearsals, hasRestorePoint, now };
+    return { next, step: chooseAutomaticStep(next.version, facts) };
   }
 }

@@ -125,14 +125,21 @@ const isRepeatDue = ({ state, endedAt }: Rehearsal, now: number): boolean =>
 /** Returns whether a release that is due and not blocked is installed now, or rehearsed first. */
 export function chooseAutomaticStep(
   version: string,
-  { settings, rehearsals, now }: Pick<AutomaticUpdateFacts, 'settings' | 'rehearsals' | 'now'>,
+  {
+    settings,
+    rehearsals,
+    hasRestorePoint,
+    now,
+  }: Pick<AutomaticUpdateFacts, 'settings' | 'rehearsals' | 'hasRestorePoint' | 'now'>,
 ): 'update' | 'rehearse' | 'wait' {
   const { running, results } = rehearsals;
   if (running?.version === version) return 'wait';
   if (!settings.rehearse) return 'update';
   if (running !== null) return 'wait';
   const result = results.find((each) => each.version === version);
-  return result !== undefined && !isRepeatDue(result, now) ? 'update' : 'rehearse';
+  if (result === undefined) return 'rehearse';
+  const isEnough = hasRestorePoint && result.state === 'inconclusive';
+  return isEnough || !isRepeatDue(result, now) ? 'update' : 'rehearse';
 }
 
 /** If the first run is a successful rollback, returns the version that it rolled back. Otherwise, returns null. */

@@ -38,6 +38,12 @@ describe('the stored result of a version', () => {
       resultOf('cancelled'),
       false,
     ],
+    [
+      'a failure of a clock that was ahead by a success',
+      resultOf('failed', inFuture),
+      resultOf('succeeded'),
+      true,
+    ],
     ['a success by a later failure', resultOf('succeeded'), resultOf('failed', later), true],
     ['a success by an earlier failure', resultOf('succeeded'), resultOf('failed', 20 * minute), false],
     ['a success by no result', resultOf('succeeded'), resultOf('inconclusive', later), false],

@@ -295,9 +295,12 @@ it.each<[string, Rehearsal | null, ReturnType<typeof chooseAutomaticStep>]>([
     running: isRunning ? rehearsal : null,
     results: isRunning || !rehearsal ? [] : [rehearsal],
   };
-  expect(chooseAutomaticStep('v1.5.0', { settings: rehearsing, rehearsals, now })).toBe(step);
+  const facts = { rehearsals, now, hasRestorePoint: false };
+  expect(chooseAutomaticStep('v1.5.0', { ...facts, settings: rehearsing })).toBe(step);
+  const withPoint = chooseAutomaticStep('v1.5.0', { ...facts, settings: rehearsing, hasRestorePoint: true });
+  expect(withPoint).toBe(rehearsal?.state === 'inconclusive' ? 'update' : step);
   const isOwn = isRunning && rehearsal.version === 'v1.5.0';
-  expect(chooseAutomaticStep('v1.5.0', { settings, rehearsals, now })).toBe(isOwn ? 'wait' : 'update');
+  expect(chooseAutomaticStep('v1.5.0', { ...facts, settings })).toBe(isOwn ? 'wait' : 'update');
 });
 
 it.each<[string, string, Partial<typeof settings>, boolean]>([

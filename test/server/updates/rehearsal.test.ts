@@ -320,6 +320,22 @@ describe('an automatic update with rehearsals', () => {
     expect([await blockedBy(one), rig.past, rig.open]).toEqual(['rehearsal-failed', [], null]);
   });
 
+  it('never starts after a failure that is stored while it waits for jobs', async () => {
+    const one = await booted({ automatic: { ...automatic, rehearse: false } });
+    const job = rig.state.startJob('deployment');
+    await until(() => rig.open?.run.state === 'waiting');
+    const at = new Date().toISOString();
+    const failed = { version: 'v1.5.0', state: 'failed', startedAt: at, endedAt: at, message: 'app exited' };
+    rig.state.store.set('rehearsals', JSON.stringify([failed]));
+    if (job) rig.state.endJob(job);
+    await until(() => rig.past.length > 0);
+    expect(rig.past[0]?.run).toMatchObject({
+      ...{ outcome: 'refused', by: 'automatic' },
+      message: 'the rehearsal of v1.5.0 failed; nothing was changed',
+    });
+    expect(await blockedBy(one)).toBe('rehearsal-failed');
+  });
+
   it('waits for a rehearsal that an admin has started, even if rehearsals are off', async () => {
     rig.engine.updaterDoes(forever());
     const one = await booted({ automatic: { ...automatic, rehearse: false, from: '04:00' } });

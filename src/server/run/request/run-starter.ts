@@ -1,4 +1,5 @@
 import { updateTargetOf } from '../../../core/release/channel.ts';
+import { automaticCaller } from '../../../wire/codes.ts';
 import { findRollbackableRun } from '../../../wire/derived/rollbackable-run.ts';
 import type { Reason, RollbackOffer, Run } from '../../../wire/status.ts';
 import { ApplicationError } from '../../application/call-application.ts';
@@ -122,7 +123,8 @@ export class RunStarter {
     const whyNot = async () => {
       if (kind === 'rollback') return null;
       await offers.readChannelFile();
-      return findRecallReason(destination, await offers.readPublisherNotice());
+      const recall = findRecallReason(destination, await offers.readPublisherNotice());
+      return recall ?? (order.by === automaticCaller ? this.#findFailedRehearsal(destination.to) : null);
     };
     try {
       const begun = await runs.begin({
@@ -174,6 +176,17 @@ export class RunStarter {
     const observation = await observations.refresh();
     const reason = observations.findReasonAgainst(observation);
     return reason ? { reason } : observation;
+  }
+
+  /** A rehearsal may have failed while an automatic update was waiting for jobs. */
+  async #findFailedRehearsal(version: string): Promise<Reason | null> {
+    try {
+      const results = await this.#parts.ledger.read('rehearsals');
+      const isFailed = results?.some((result) => result.version === version && result.state === 'failed');
+      return isFailed ? { code: 'up-to-date', message: `the rehearsal of ${version} failed` } : null;
+    } catch {
+      return createStoreFailureReason(this.#parts.settings.product);
+    }
   }
 
   #history(): Promise<Run[]> {
