@@ -64,7 +64,7 @@ it('rehearses a release without holding the queue or adding a run, and then inst
   });
   expect(second.state).toBe('succeeded');
   expect(await readRunsAndHolds(instance)).toEqual([[], []]);
-  expect((await inspect(rehearsalContainerOf(instance))).State.Running).toBe(false);
+  await expect.poll(async () => (await inspect(rehearsalContainerOf(instance))).State.Running).toBe(false);
 
   expect((await instance.startUpdateOverHttp()).status).toBe(202);
   await waitForStatus(instance, ({ version, run }) => version === 'v1.1.0' && run?.endedAt != null);

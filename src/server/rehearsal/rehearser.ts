@@ -54,6 +54,8 @@ interface FollowedRehearsal {
   launch: AbortController;
   /** Whether the result is in the store. */
   isStored: boolean;
+  /** Resolves when the container has exited and the result is stored. Never rejects. */
+  finished: Promise<void>;
 }
 
 /**
@@ -110,8 +112,9 @@ export class Rehearser implements RepeatedCheck {
       startedAt: new Date().toISOString(),
       by: order.by,
     });
+    const previous = this.#followed?.finished;
     this.#followed = followed;
-    void this.#run(followed, resolved, order);
+    followed.finished = this.#run(followed, resolved, order, previous);
     return { rehearsal: describe(followed) };
   }
 
@@ -187,16 +190,21 @@ export class Rehearser implements RepeatedCheck {
     return (await this.#parts.ledger.read('rehearsals')) ?? [];
   }
 
-  /** Starts the container of a rehearsal and reads its log. Never rejects. */
+  /**
+   * Starts the container of a rehearsal and reads its log. Never rejects.
+   * @param previous - end of the last rehearsal, whose updater keeps running for a moment after its last log line
+   */
   async #run(
     followed: FollowedRehearsal,
     { deployment, destination }: ResolvedTarget,
     { settings: values = {} }: CompleteRehearsalRequest,
+    previous: Promise<void> | undefined,
   ): Promise<void> {
     const { engine, closing } = this.#parts;
     const { record, launch } = followed;
     const isGiven = Object.keys(values).length > 0;
     const signal = AbortSignal.any([closing, launch.signal]);
+    await previous;
     try {
       const target = await createUpdaterTargetOptions(destination, engine);
       const command = ['rehearse', ...target, ...(isGiven ? ['--set-file', settingValuesPath] : [])] as const;
@@ -222,7 +230,7 @@ export class Rehearser implements RepeatedCheck {
     const followed = createFollowedRehearsal(container.id, initialRunFactsOf(container));
     followed.record.setFields({ log: `docker logs ${container.name}` });
     this.#followed = followed;
-    void this.#readLog(followed, container.args.includes(settingValuesPath));
+    followed.finished = this.#readLog(followed, container.args.includes(settingValuesPath));
   }
 
   /**
@@ -274,6 +282,7 @@ const createFollowedRehearsal = (
   containerId,
   launch: new AbortController(),
   isStored: false,
+  finished: Promise.resolve(),
 });
 
 const describe = ({ record, readySeconds }: FollowedRehearsal): Rehearsal =>

@@ -97,6 +97,23 @@ describe('a rehearsal', () => {
     expect([first?.isGone, all().length]).toEqual([true, 1]);
   });
 
+  it('waits until the updater of the last one has exited', async () => {
+    const exited = Promise.withResolvers<void>();
+    const [last, ...rest] = good().toReversed();
+    rig.engine.updaterDoes([...rest.toReversed(), { until: exited.promise }, ...(last ? [last] : [])]);
+    const one = await booted();
+    await one.updates.rehearse(order);
+    await until(async () => (await stateOf(one)) === 'succeeded');
+    const [first] = all();
+    rig.engine.updaterDoes(good());
+    await one.updates.rehearse(order);
+    await someLooks();
+    expect([await stateOf(one), first?.status, all()]).toEqual(['running', 'running', [first]]);
+    exited.resolve();
+    await until(async () => (await stateOf(one)) === 'succeeded');
+    expect([first?.isGone, all().length]).toEqual([true, 1]);
+  });
+
   it('is refused while another one is running, also on another server', async () => {
     rig.engine.updaterDoes(forever());
     const [one, other] = [await booted(), await booted({}, 'svc-app-2')];
