@@ -82,6 +82,20 @@ describe.concurrent('svc instance rehearse', () => {
     expect((await updates.status()).rehearsal?.state).toBe('running');
   });
 
+  it('ends without a result if the version has been installed', async () => {
+    let isStarted = false;
+    const installed = { version: 'v1.5.0', channel: 'stable', now: new Date().toISOString() };
+    const { url } = await play({
+      intercept: ({ method }) => {
+        if (isStarted && method === 'GET') return Response.json(installed);
+        isStarted ||= method === 'POST';
+        return undefined;
+      },
+    });
+    const { out, exitCode } = await svc(url, 'instance rehearse');
+    expect([exitCode, out]).toEqual([3, 'v1.5.0 is running now.\n']);
+  });
+
   it('fails if the server does not support rehearsals', async () => {
     const { url } = await play({
       speed: 0.01,

@@ -111,7 +111,7 @@ function requireRejection(session: Session, response: FailedResult): Problem {
 }
 
 /** Prints the progress until the rehearsal has ended, then its result. Returns the last state. */
-async function follow(session: Session, { startedAt }: Rehearsal): Promise<Rehearsal['state']> {
+async function follow(session: Session, { startedAt, version }: Rehearsal): Promise<Rehearsal['state']> {
   const { reader, signal, stdout, now } = session;
   let lastLine = '';
   for (let seenAt = now(); ; ) {
@@ -131,6 +131,10 @@ async function follow(session: Session, { startedAt }: Rehearsal): Promise<Rehea
       const line = formatServerMessage(rehearsal.message);
       if (line !== lastLine) stdout.write(joinLines([line]));
       lastLine = line;
+    } else if (status?.version === version) {
+      // An update to the version has ended the rehearsal.
+      stdout.write(joinLines([`${escapeControlCharacters(version)} is running now.`]));
+      return 'cancelled';
     } else if (now() - seenAt > maxMissingMs) {
       if (response.kind !== 'ok') throw createRequestFailedError(response, session);
       throw createLostError();
