@@ -31,7 +31,6 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
   const prefetch = prefetcher.progressOf(offer.next?.version);
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.readSettings();
-  const rehearsal = await rehearser.findLast().catch(() => null);
   const rehearsals = await rehearser.findFacts().catch(() => ({ running: null, results: [] }));
   const decision = decideAutomaticUpdate({
     settings: automaticSettings,
@@ -53,7 +52,7 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
       estimatedSeconds: estimateUpdateSeconds(past, { isReady }),
     },
     prefetch,
-    rehearsal,
+    rehearsal: rehearser.findLast(rehearsals.results),
     automatic: { ...automaticSettings, ...decision },
     pendingStep: paths.after(past[0]),
     canUpdate: reason === null,

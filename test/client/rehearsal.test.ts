@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Rehearsal } from '../../src/wire/status.ts';
 import { play, svc } from './rig.ts';
 
@@ -44,7 +44,7 @@ describe.concurrent('svc instance rehearse', () => {
       exitCode: 3,
     });
     const following = svc(url, 'instance rehearse');
-    while ((await updates.status()).rehearsal === null) await new Promise((done) => setTimeout(done, 20));
+    await vi.waitUntil(async () => (await updates.status()).rehearsal !== null, { timeout: 30_000 });
     const again = await svc(url, 'instance rehearse');
     expect(again).toMatchObject({ err: '', exitCode: 3 });
     expect(again.out).toBe('Cannot rehearse now: a rehearsal of v1.5.0 is already running.\n');

@@ -65,7 +65,7 @@ async function run(context: CommandContext): Promise<number> {
   if (isCancellation && (options.target !== undefined || list.length > 0))
     throw new CommandUsageError('--cancel cannot be combined with --target or --set.');
   const session = createSession(context);
-  return isCancellation ? cancel(session) : start(session, context);
+  return isCancellation ? cancel(session) : start(session);
 }
 
 async function cancel(session: Session): Promise<number> {
@@ -79,7 +79,7 @@ async function cancel(session: Session): Promise<number> {
   return (await follow(session, response.value)) === 'cancelled' ? 0 : 3;
 }
 
-async function start(session: Session, context: CommandContext): Promise<number> {
+async function start(session: Session): Promise<number> {
   const { reader, signal, stdout, args } = session;
   const status = await requireAdminStatus(reader.fetchStatus({ refresh: true, signal }), session);
   const { target: requestedTarget } = args.options;
@@ -94,7 +94,7 @@ async function start(session: Session, context: CommandContext): Promise<number>
     return target.exitCode;
   }
   const { version, settings = [] } = escapeResponseTexts(status.next) ?? {};
-  const given = await promptForNewSettings(context, version === target ? settings : []);
+  const given = await promptForNewSettings(session, version === target ? settings : []);
   const order = { target, ...(Object.keys(given).length > 0 && { settings: given }) };
   const response = await reader.startRehearsal(order, { signal });
   if (response.kind === 'ok') return exitCodeByState[await follow(session, response.value)] ?? 3;

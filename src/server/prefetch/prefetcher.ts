@@ -136,7 +136,7 @@ export class Prefetcher implements RepeatedCheck {
       if (!(error instanceof EngineError) || error.code !== 'conflict') throw error;
     }
     this.#notBefore = 0;
-    const made = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, deployment));
+    const made = await engine.inspectContainer(container.name);
     if (made !== null && isUpdaterActive(made)) this.#follow(made);
   }
 

@@ -32,7 +32,7 @@ const overlapCodes: readonly (string | null)[] = [
   launchTakenCode,
 ];
 
-/** Whether a finished rehearsal says something about its version or this instance. */
+/** Whether a finished rehearsal has a result to store. If it was refused because of another run, it has none. */
 export const isRehearsalResult = ({ code }: Run): boolean => !overlapCodes.includes(code);
 
 /** Time in ms after which a result is outdated, because data, files or images may have changed. */

@@ -38,10 +38,10 @@ import {
 /** Pause in ms after an automatic rehearsal that was refused because something else was running. */
 const automaticPauseMs = 3_600_000;
 
-/** What is known about rehearsals. */
+/** The running rehearsal, and the results that decide about automatic updates. */
 export interface RehearsalFacts {
   running: Rehearsal | null;
-  /** Results that are not outdated, at most one for each version. */
+  /** Results that are not outdated, at most one for each version, newest first. */
   results: readonly Rehearsal[];
 }
 
@@ -78,9 +78,9 @@ export class Rehearser implements RepeatedCheck {
   }
 
   /** Returns the rehearsal for the status: the running one or the last one, if its version is not running yet. */
-  async findLast(): Promise<Rehearsal | null> {
-    const last = this.#followed ? describe(this.#followed) : (await this.#readResults())[0];
-    if (last === undefined || last.version === this.#parts.settings.version) return null;
+  findLast(results: RehearsalFacts['results']): Rehearsal | null {
+    const last = this.#followed ? describe(this.#followed) : (results[0] ?? null);
+    if (last === null || last.version === this.#parts.settings.version) return null;
     return isOutdatedRehearsal(last) ? null : last;
   }
 
@@ -167,15 +167,15 @@ export class Rehearser implements RepeatedCheck {
   }
 
   /** Whether the container's log must be read. A running rehearsal is followed until its record ends. */
-  #mustFollow({ id, ...found }: Container, isActive: boolean): boolean {
+  #mustFollow(found: Container, isActive: boolean): boolean {
     const { record = null, containerId = null } = this.#followed ?? {};
     if (record === null) return true;
     if (!record.hasEnded) return false;
     const endedMs = Date.now() - Date.parse(record.run.endedAt ?? '');
     // The record may have ended too early, for example because the engine did not respond.
-    if (id === containerId) return isActive && endedMs > 2 * this.#parts.timing.lastMoments;
+    if (found.id === containerId) return isActive && endedMs > 2 * this.#parts.timing.lastMoments;
     // Keep the reason why a later rehearsal could not be started.
-    return isActive || initialRunFactsOf({ id, ...found }).startedAt >= record.run.startedAt;
+    return isActive || initialRunFactsOf(found).startedAt >= record.run.startedAt;
   }
 
   /** Logs a repeated problem only once, because the check is repeated. */
