@@ -209,10 +209,34 @@ describe('links in documents', () => {
       }
     },
   );
+});
 
-  it('lead from the README to every document', () => {
-    const linked = [...read('README.md').matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target);
-    expect(linked).toEqual(expect.arrayContaining(documents.filter((path) => path !== 'README.md')));
+describe('a page', () => {
+  const pages = [...documents.filter((path) => path.startsWith('docs/')), 'docs/frameworks/README.md'];
+
+  it.each(pages)('begins with its readers, and what they know or can do at its end: %s', (path) => {
+    const [, first = ''] = /^# .*\n\n([\s\S]*?)\n\n/.exec(read(path)) ?? [];
+    expect(first).toMatch(/^This page is (?:a reference )?for /);
+    expect(first).toMatch(/After\sreading\s(?:this\spage|it),\syou\s(?:can|know)\s/);
+  });
+
+  it.each(pages.filter((path) => path !== 'docs/contract.md'))('has at most 400 lines: %s', (path) => {
+    expect(read(path).trimEnd().split('\n').length).toBeLessThanOrEqual(400);
+  });
+
+  it('is listed in the README for exactly one reader', () => {
+    const groups = tablesOf(read('README.md')).find(({ head }) => head[0] === 'reader')?.rows ?? [];
+    expect(groups.map(([reader]) => reader)).toEqual([
+      'I run an app',
+      'I ship an app',
+      'I operate a platform',
+      'I change svc-updater',
+    ]);
+    const listed = groups.flatMap(([, cell = '']) =>
+      [...cell.matchAll(/\]\(([^)]+)\)/g)].map(([, target = '']) => target),
+    );
+    const others = ['SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'LICENSE'];
+    expect(listed.sort()).toEqual([...pages, ...others].sort());
   });
 });
 
@@ -230,8 +254,8 @@ it('CHANGELOG.md lists at most 80 lines for a version', () => {
   }
 });
 
-describe('docs/operating.md', () => {
-  const tables = tablesOf(read('docs/operating.md'));
+describe('the reference of the updater: docs/options.md and docs/error-codes.md', () => {
+  const tables = ['docs/options.md', 'docs/error-codes.md'].flatMap((page) => tablesOf(read(page)));
   const rowsOf = (head: string) => tables.filter((each) => each.head[0] === head).flatMap(({ rows }) => rows);
   const plain = (cell: string) => cell.replaceAll('`', '');
 
@@ -311,7 +335,7 @@ it('docs/development.md gives a reason for exactly the dependencies of package.j
   expect(unique(named)).toEqual(unique(Object.keys({ ...dependencies, ...devDependencies })));
 });
 
-it.each(['docs/design.md', 'docs/code.md'])('%s mentions only files that exist', (page) => {
+it.each(['docs/design.md', 'docs/run.md', 'docs/code.md'])('%s mentions only files that exist', (page) => {
   const named = [...read(page).matchAll(/`(src\/[\w/.-]+\.ts)`/g)].map(([, path = '']) => path);
   expect(named.length).toBeGreaterThan(15);
   expect(named.filter((path) => !existsSync(new URL(`../${path}`, import.meta.url)))).toEqual([]);

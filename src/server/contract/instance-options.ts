@@ -101,7 +101,7 @@ export interface InstanceOptions {
   containerName?: string;
   /**
    * Release feed. Null disables the feed. With `trust`, only signed releases are offered. `channelUrl` is the address
-   * of the publisher's `channel.json` (docs/server-library.md). Default: the product's feed; required if the product
+   * of the publisher's `channel.json` (docs/release-feed.md). Default: the product's feed; required if the product
    * has no feed.
    */
   feed?: (FeedOptions & { trust?: Trust; channelUrl?: string }) | null;
@@ -133,12 +133,12 @@ export interface InstanceOptions {
   removeOldImages?: boolean;
   /**
    * Whether images are downloaded before an update is requested. If a time window in the server's time zone is given,
-   * images are downloaded only in that window. Default: false (docs/server-library.md).
+   * images are downloaded only in that window. Default: false (docs/automatic-updates.md).
    */
   prefetch?: boolean | TimeWindow;
   /**
    * Initial settings of automatic updates, until an admin changes them. Default: disabled; every day from 02:00 to
-   * 05:00 in the server's time zone, minimum age 72 hours, no major versions (docs/server-library.md).
+   * 05:00 in the server's time zone, minimum age 72 hours, no major versions (docs/automatic-updates.md).
    */
   automatic?: AutomaticUpdateSettingsChange;
   /**
@@ -178,7 +178,7 @@ export interface InstanceOptions {
   onEnd?(run: Run): Awaitable<void>;
   /**
    * Up to 8 addresses for notifications: a web hook, `ntfy+https://…` or `slack+https://…`. Default: none
-   * (docs/server-library.md).
+   * (docs/automatic-updates.md).
    */
   notify?: readonly string[];
   /** Receives log entries. Default: warnings and errors go to the console. */

@@ -19,7 +19,7 @@ interface Blocked {
 
 export type NextStep<Step> = Step | Done | Blocked;
 
-/** The operations of a run that differ between a compose project and a stack (docs/design.md, "The loop"). */
+/** The operations of a run that differ between a compose project and a stack (docs/run.md, "The loop"). */
 export interface RunDriver<View, Step extends { kind: string }> {
   /** Inspects only the part of the current state that is relevant to the goal. */
   inspect(goal: RunGoal): Promise<View>;

@@ -84,7 +84,7 @@ export const stepNameOf = (step: ComposeStep): string =>
       : []),
   ].join(' ');
 
-/** Returns the next step toward the goal, according to the table in docs/design.md ("The loop"). */
+/** Returns the next step toward the goal, according to the table in docs/run.md ("The loop"). */
 export const planNextStep = (view: ComposeRunView, goal: RunGoal): NextStep<ComposeStep> =>
   goal === 'update' ? planUpdateStep(view) : planRollbackStep(view);
 

@@ -150,7 +150,7 @@ const containerSnapshotSchema = z.object({
   lost: z.array(text),
 } satisfies FieldSchemas<ContainerSnapshot>);
 
-/** Format 2 is described in docs/design.md. */
+/** Format 2 is described in docs/run.md. */
 export const journalSchema = z.object({
   format: z.literal(2),
   run: storedFieldSchemas.run,

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import type { Phase } from '../../../core/progress/event.ts';
 import { type RunOutcome, runOutcomeSchema } from '../log/run-outcome.ts';
 
-// Each state is stored before the run acts, so that a later run can resume (docs/design.md).
+// Each state is stored before the run acts, so that a later run can resume (docs/run.md).
 
 const stages = ['pulling', 'saving', 'writing', 'replacing', 'verifying'] as const;
 const later = z.nullable(runOutcomeSchema);
