@@ -101,11 +101,7 @@ export const englishTexts = {
   noAnswerDuringUpdate: (time: string) =>
     `No response for ${time}. Check your connection. The update continues on the server.`,
   restarting: (product: string) => `${product} is restarting…`,
-  restartingAbout: (product: string) =>
-    `Waiting for ${product}. This page reconnects automatically. New jobs stay queued, and the database is not affected.`,
-  /** Used if the data services are stopped as well as the app and the workers. */
-  restartingWithRestorePoint: (product: string) =>
-    `Waiting for ${product}. This page reconnects automatically. New jobs stay queued.`,
+  restartingAbout: (product: string) => `Waiting for ${product}. This page reconnects automatically.`,
   startingUpdate: 'Starting the update…',
   startingRollback: 'Starting the rollback…',
   notStarted: 'Nothing was started',
@@ -161,7 +157,7 @@ export const englishTexts = {
   publishedAgo: (time: string) => `published ${time} ago`,
   majorVersion: 'new major version',
   majorWarning: 'This is a major version. Migrations cannot be undone.',
-  howToBackUp: 'How to back up the database',
+  howToBackUp: 'How to back up the data',
   intermediateRelease: (version: string, first: string) => `${first} must be installed before ${version}`,
   intermediateReleaseAbout: (version: string, first: string) =>
     `Update to ${first} first, then to ${version}.`,
@@ -184,12 +180,11 @@ export const englishTexts = {
     time === '' ? `You skipped ${version}.` : `You skipped ${version} ${time} ago.`,
   estimatedDurationAndDowntime: (time: string, downtime: string) =>
     `The update takes about ${time}, with about ${downtime} of downtime.`,
-  newJobsRunLater: 'New jobs stay queued and run afterwards.',
   /** `day` is `tonight`, `today`, `tomorrow` or, for example, `on 14 March`. */
   installedAutomatically: (version: string, day: string, time: string) =>
     `${version} will be installed automatically ${day} after ${time}.`,
   installedAutomaticallySoon: (version: string) =>
-    `${version} will be installed automatically as soon as no jobs are blocking the update.`,
+    `${version} will be installed automatically as soon as nothing is blocking the update.`,
   /** `day` is `today` or, for example, `on 14 March`. */
   automaticPaused: (day: string) => `Automatic updates are paused because an update failed ${day}.`,
   automaticResumes: 'Automatic updates resume after a manual update succeeds.',
@@ -245,7 +240,7 @@ export const englishTexts = {
   automatic: 'Automatic updates',
   automaticEnabled: 'Install updates automatically',
   automaticEnabledAbout:
-    'New releases are installed during a time window, unless a job is blocking the update.',
+    'New releases are installed during a time window, unless something is blocking the update.',
   windowFrom: 'From',
   windowTo: 'To',
   timeZone: 'Time zone',
@@ -256,17 +251,13 @@ export const englishTexts = {
   rehearseFirst: 'Try each release on a copy of the data, and do not install it if it fails',
   nextAutomatic: (day: string, time: string, zone: string) =>
     `The next automatic update can start ${day} after ${time} (${zone}).`,
-  nextAutomaticSoon: 'The next automatic update starts as soon as no jobs are blocking it.',
+  nextAutomaticSoon: 'The next automatic update starts as soon as nothing is blocking it.',
   unsavedChanges: 'You have unsaved changes.',
 
   dataSaved: (product: string, to: string, from: string) =>
     `Data is saved first. If ${to} fails, ${product} rolls back to ${from} and restores the data.`,
-  allUnavailable: (product: string) =>
-    `${product} and its data services will be unavailable while the last changes are copied.`,
-  allUnavailableAsLast: (product: string, time: string) =>
-    `${product} and its data services will be unavailable for about ${time} (based on the last update).`,
-  allUnavailableAbout: (product: string, time: string) =>
-    `${product} and its data services will be unavailable for about ${time}.`,
+  allUnavailable: (product: string) => `${product} will be unavailable while the last changes are copied.`,
+  allUnavailableAbout: (product: string, time: string) => `${product} will be unavailable for about ${time}.`,
   estimatedDuration: (time: string) => `The update takes about ${time}.`,
   downloading: (percent: number | null) =>
     percent === null
@@ -282,7 +273,7 @@ export const englishTexts = {
   securityUpdate: 'Security update',
   affected: (below: string) => `All versions before ${below} are affected.`,
   staleSince: (time: string) => `Release information has been out of date since ${time}`,
-  backUpFirst: 'Back up your database first.',
+  backUpFirst: 'Back up your data first.',
   willBeReplaced: (time: string) => `All changes since ${time} will be discarded.`,
   currentSaved: 'The current data is saved first.',
   newJobsQueued: 'New jobs stay queued.',

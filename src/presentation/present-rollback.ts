@@ -2,7 +2,7 @@ import type { Problem } from '../wire/api-client/parse-responses.ts';
 import type { BlockingJob, Reason, RollbackOffer } from '../wire/status.ts';
 import { formatRunningJobs, presentJob } from './present-status.ts';
 import { createButton, createMessageBox, createMutedText, type Presentation } from './presentation-parts.ts';
-import { joinFacts, joinSentences, type TextsAndFormats } from './texts-and-formats.ts';
+import { joinFacts, type TextsAndFormats } from './texts-and-formats.ts';
 
 /**
  * Presents the rollback that the user is asked to confirm.
@@ -28,12 +28,9 @@ export function presentRollback(
     parts: [
       createMessageBox('warn', replaced, [t.currentSaved]),
       createMutedText(
-        joinSentences(
-          downtimeSeconds === null
-            ? t.allUnavailable(t.product)
-            : t.allUnavailableAbout(t.product, t.seconds(downtimeSeconds)),
-          t.newJobsRunLater,
-        ),
+        downtimeSeconds === null
+          ? t.allUnavailable(t.product)
+          : t.allUnavailableAbout(t.product, t.seconds(downtimeSeconds)),
       ),
     ],
     actions: [

@@ -1,6 +1,6 @@
 import type { Problem } from '../wire/api-client/parse-responses.ts';
 import { launchStates, phaseNames } from '../wire/codes.ts';
-import { hasSavePhase, isTooLateToCancel, listRunPhaseRows } from '../wire/derived/phase-rows.ts';
+import { isTooLateToCancel, listRunPhaseRows } from '../wire/derived/phase-rows.ts';
 import { findUpgradePathPosition, type UpgradePathPosition } from '../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Run } from '../wire/status.ts';
 import { formatDataSavingDowntime, formatRunStart, presentJob } from './present-status.ts';
@@ -134,13 +134,12 @@ export function presentPendingUpgradeStep(
 
 /** Presents the outage while the product is being replaced. */
 export function presentOutage(run: Run, outageMs: number, t: TextsAndFormats): Presentation {
-  const isData = run.kind === 'rollback' || hasSavePhase(run);
   const log = outageMs >= longRestartMs ? run.log : null;
   return {
     kind: 'restarting',
     title: titleOf(run, t),
     heading: t.restarting(t.product),
-    about: (isData ? t.restartingWithRestorePoint : t.restartingAbout)(t.product),
+    about: t.restartingAbout(t.product),
     outage: formatElapsedTime(outageMs),
     ticks: true,
     parts: [

@@ -155,7 +155,6 @@ export function presentAvailableUpdate(
           !isMajor && preparation,
           formatDownloadState(status, t),
           path.length === 0 && durationText(status, downtime ?? null, t),
-          t.newJobsRunLater,
         ),
       ),
       createMutedText(formatAutomaticUpdate(status, t)),
@@ -241,7 +240,7 @@ export const formatRestorePointNotice = (
 
 /** @param last - downtime in seconds while the previous restore point was saved; null if unknown */
 export const formatDataSavingDowntime = (last: number | null, t: TextsAndFormats): string => {
-  return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, t.seconds(last));
+  return last === null ? t.allUnavailable(t.product) : t.unavailableAsLast(t.product, t.seconds(last));
 };
 
 function formatDownloadState({ next, prefetch }: Status, t: TextsAndFormats): string | false {

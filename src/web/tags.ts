@@ -12,7 +12,7 @@ export const attributes = {
   version: { type: 'string', description: 'Version that rendered the page' },
   'keep-title': { type: 'boolean', description: 'Do not change the title of the tab' },
   'settings-url': { type: 'string', description: 'Page with the channel and the automatic updates' },
-  'dump-url': { type: 'string', description: 'Page that explains how to back up the database' },
+  'dump-url': { type: 'string', description: 'Page that explains how to back up the data' },
 } as const;
 
 export const tags = {

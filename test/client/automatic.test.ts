@@ -108,7 +108,7 @@ describe.concurrent('an automatic update', () => {
   });
 
   it.each([
-    [20, 'v1.5.0 will be installed automatically as soon as no jobs are blocking the update.'],
+    [20, 'v1.5.0 will be installed automatically as soon as nothing is blocking the update.'],
     [120, 'v1.5.0 will be installed automatically '],
   ])(
     'has a start time in the status only if it starts in a minute or later: in %d s',
@@ -116,7 +116,7 @@ describe.concurrent('an automatic update', () => {
       const { url } = await playAutomatic({ nextAt: new Date(Date.now() + seconds * 1000).toISOString() });
       const { out } = await svc(url, 'instance status');
       expect(out.split('\n').some((each) => each.startsWith(line))).toBe(true);
-      expect(out.includes('as soon as no jobs')).toBe(seconds < 60);
+      expect(out.includes('as soon as nothing')).toBe(seconds < 60);
     },
   );
 

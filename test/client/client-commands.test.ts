@@ -217,7 +217,7 @@ describe.concurrent('svc instance update', () => {
     );
     const named = await play();
     expect((await svc(named.url, 'instance update --target v2.1.0')).err).toMatch(
-      /v2\.1\.0 is a major version\. .* Back up your database first\./,
+      /v2\.1\.0 is a major version\. .* Back up your data first\./,
     );
   });
 

@@ -44,9 +44,7 @@ describe.concurrent('svc instance rollback', () => {
     expect(replaced).toMatch(
       /^All changes since 2026-11-21 10:42 \(\d+ \w+ ago\) will be discarded\. The current data is saved first\.$/,
     );
-    expect(rest).toEqual([
-      'svc and its data services will be unavailable for about 9 s. New jobs stay queued and run afterwards.',
-    ]);
+    expect(rest).toEqual(['svc will be unavailable for about 9 s.']);
     expect(err).toMatch(
       /^svc: A rollback replaces the current data\. Without a terminal, confirm with --yes\.\n/,
     );
@@ -156,7 +154,7 @@ describe.concurrent('a restore point', () => {
           restorePoint: { downtimeSeconds: seconds },
         },
       });
-      const saved = `Data is saved first. If v2.0.0 fails, svc rolls back to v1.4.2 and restores the data. svc and its data services will be unavailable ${long}.`;
+      const saved = `Data is saved first. If v2.0.0 fails, svc rolls back to v1.4.2 and restores the data. svc will be unavailable ${long}.`;
       expect((await svc(url, 'instance status')).out).toContain(`Migrations cannot be undone. ${saved}\n`);
       const { out, err } = await svc(url, 'instance update');
       expect(out).toBe(`${saved}\n`);

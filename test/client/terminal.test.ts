@@ -58,7 +58,7 @@ describe.concurrent('the client on a terminal', () => {
       ],
     });
     expect(said.all).toMatch(
-      /^1 job will be stopped:\n {2}backup {2}nightly {2}2 min, stuck\nContinue\? \[y\/N\] y\nv2\.0\.0 is a major version\. Migrations cannot be undone\. Back up your database first\. Continue\? \[y\/N\] y\nThe update to v2\.0\.0 has started\./,
+      /^1 job will be stopped:\n {2}backup {2}nightly {2}2 min, stuck\nContinue\? \[y\/N\] y\nv2\.0\.0 is a major version\. Migrations cannot be undone\. Back up your data first\. Continue\? \[y\/N\] y\nThe update to v2\.0\.0 has started\./,
     );
     expect(yes.asked.at(-1)).toBe('POST  {"target":"v2.0.0","force":true}');
     const no = await play(script);

@@ -30,8 +30,8 @@ describe('the text about automatic updates', () => {
     expect(at(nextAt)).toBe(`v1.5.0 will be installed automatically ${words}.`);
   });
 
-  it('states that an update within a minute starts as soon as no jobs block it', () => {
-    const soon = 'v1.5.0 will be installed automatically as soon as no jobs are blocking the update.';
+  it('states that an update within a minute starts as soon as nothing is blocking it', () => {
+    const soon = 'v1.5.0 will be installed automatically as soon as nothing is blocking the update.';
     const startsIn = (seconds: number) => at(new Date(2026, 10, 20, 10, 0, seconds).toISOString());
     expect([startsIn(0), startsIn(59)]).toEqual([soon, soon]);
     expect(startsIn(60)).toBe('v1.5.0 will be installed automatically today after 10:01.');
