@@ -107,8 +107,8 @@ export interface InstanceOptions {
   feed?: (FeedOptions & { trust?: Trust; channelUrl?: string }) | null;
   /** Authenticates the sender of a request. Must respond within 10 seconds. */
   authorize(request: Request): Awaitable<Caller>;
-  /** Job queue, which is paused during an update. */
-  queue: JobQueue;
+  /** Job queue, which is paused during an update. Default: the application has no jobs. */
+  queue?: JobQueue;
   /** Persistent state, for example `fileStore(directory)`. */
   store: Store;
   /**

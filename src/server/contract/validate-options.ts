@@ -85,7 +85,9 @@ function createOptionsSchema({ name, containerName }: Product) {
       }),
     ),
     authorize: callable<'authorize'>(),
-    queue: z.object({ hold: callable<never>(), resume: callable<never>(), jobs: callable<never>() }),
+    queue: z.optional(
+      z.object({ hold: callable<never>(), resume: callable<never>(), jobs: callable<never>() }),
+    ),
     store: z.object({ get: callable<never>(), set: callable<never>() }),
     beforeUpdate: createNullableOption(callable<'beforeUpdate'>()),
     preparation: createNullableOption(z.string()),
@@ -117,6 +119,9 @@ function createOptionsSchema({ name, containerName }: Product) {
   });
 }
 
+/** Queue of an application that has no jobs. */
+export const noQueue: JobQueue = { hold() {}, resume() {}, jobs: () => [] };
+
 const minNodeVersion = [22, 12] as const;
 
 /** Validates the options and adds defaults. @throws TypeError that lists all errors */
@@ -139,7 +144,7 @@ export function validateInstanceOptions(
   if (error) mistakes.unshift(z.prettifyError(error));
   if (!data || mistakes.length > 0)
     throw new TypeError(`${name}-updater: invalid options\n${mistakes.join('\n')}`);
-  const { feed = null, queue, store } = options;
+  const { feed = null, queue = noQueue, store } = options;
   const preparationMs = data.preparationTimeoutSeconds * 1000;
   // Return the given `queue` and `store`, not zod's copies, because their methods may need `this`.
   return { ...data, feed, queue, store, product, preparationMs, idleMs: data.idleTimeoutSeconds * 1000 };

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createProduct, svcProduct } from '../../../src/core/names/product.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
-import { validateInstanceOptions } from '../../../src/server/contract/validate-options.ts';
+import { noQueue, validateInstanceOptions } from '../../../src/server/contract/validate-options.ts';
 
 const required: InstanceOptions = {
   version: 'v1.4.2',
@@ -59,6 +59,11 @@ describe('validateInstanceOptions', () => {
       path: '/api/v1/instance/update',
     });
     expect(settings.buildServers()).toEqual([]);
+  });
+
+  it('needs no queue', () => {
+    const { queue: _, ...others } = required;
+    expect(validateInstanceOptions(others).queue).toBe(noQueue);
   });
 
   it.each<[string, object, string]>([

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
+import { noQueue } from '../../../src/server/contract/validate-options.ts';
 import { goodRun, workOf } from '../../rig/engine-double/script.ts';
 import { freshRigs, rig, runOf, until } from './rig.ts';
 import { atWork, endGood, id, leaveOpen, updater } from './scene.ts';
@@ -218,6 +219,21 @@ describe('a server without responses', () => {
       expect(outcomes()).toEqual(isOpen ? ['crashed'] : []);
     },
   );
+
+  it('logs nothing about a queue if the application has none', async () => {
+    let ahead = 0;
+    const now = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+    const one = await rig.server({}, { queue: noQueue, timing: { silence: 60_000, known: 100 } });
+    await rig.engine.down();
+    await one.updates.boot();
+    ahead = 60_000;
+    const errors = () => one.host.logged.filter(({ level }) => level === 'error');
+    await until(() => errors().length > 0);
+    clock.mockRestore();
+    const message = 'the state of the update has been unknown for 1 minutes';
+    expect(errors()).toMatchObject([{ message }]);
+  });
 
   it('holds the queue and rejects updates while the store hangs, then recovers', async () => {
     rig.state.isHeld = true;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Preparation } from '../../../src/server/contract/instance-options.ts';
+import { noQueue } from '../../../src/server/contract/validate-options.ts';
 import { badRun, workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { freshRigs, rig, runOf, type Server, until } from './rig.ts';
@@ -199,6 +200,16 @@ describe('a cancel', () => {
       message: 'nothing was changed; v1.4.2 is still running',
     });
   });
+});
+
+it('updates an application without a job queue', async () => {
+  rig.state.isHeld = true; // The rig allows no update of an application whose queue is not held.
+  const one = await booted({ queue: noQueue });
+  expect(await one.ask({ when: 'idle' })).toHaveProperty('run');
+  await until(() => rig.past.length > 0);
+  expect(rig.outcomes).toEqual(['updated']);
+  expect(rig.state.calls.filter(({ part }) => ['hold', 'resume', 'jobs'].includes(part))).toEqual([]);
+  rig.state.isHeld = false;
 });
 
 describe('a shutdown of the server', () => {

@@ -1,4 +1,5 @@
 import type { RepeatedCheck } from '../../application/repeat-check.ts';
+import { noQueue } from '../../contract/validate-options.ts';
 import { DeploymentNotFoundError } from '../../deployment/deployment-not-found-error.ts';
 import type { ServerContext } from '../server-context.ts';
 import type { RunController } from './run-controller.ts';
@@ -53,9 +54,10 @@ export class RunReconciler implements RepeatedCheck {
     if (cause instanceof DeploymentNotFoundError && !cause.mayPass) await this.#runs.endOpenRunAsCrashed();
     else if (!this.#runs.hasSession) await hold.ensureState(false);
     silence.hasGivenUp = true;
+    const effect = settings.queue === noQueue ? '' : '; resuming the job queue';
     settings.log({
       level: 'error',
-      message: `the state of the update has been unknown for ${timing.silence / 60_000} minutes; resuming the job queue`,
+      message: `the state of the update has been unknown for ${timing.silence / 60_000} minutes${effect}`,
       cause,
     });
   }
