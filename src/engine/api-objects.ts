@@ -17,6 +17,7 @@ export type ContainerSpec = {
   name: string;
   Image: string;
   Cmd?: string[];
+  Healthcheck?: { Test: string[] };
   Env?: string[];
   Labels?: Record<string, string>;
   StopTimeout?: number;

@@ -88,8 +88,11 @@ export interface InstanceOptions {
   product?: ProductOptions;
   /** Running version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. For any other value, no update is offered. */
   version: string;
-  /** Image of the updater, preferably with a digest. */
-  updaterImage: string;
+  /**
+   * Image of the updater, preferably with a digest. Null: the image of the server's own container, which must be built
+   * from an image of svc-updater.
+   */
+  updaterImage: string | null;
   /** When to pull the updater image. `missing` pulls the image only if it does not exist locally. Default: `always`. */
   updaterPull?: 'always' | 'missing';
   /** Environment variables of the updater, for example `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. Default: none. */

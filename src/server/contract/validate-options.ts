@@ -69,7 +69,7 @@ function createOptionsSchema({ name, containerName }: Product) {
   return z.strictObject({
     product: z.optional(z.unknown()),
     version: z.pipe(z.string().check(z.minLength(1)), z.transform(addVersionPrefix)),
-    updaterImage: text(/^[^\s-]\S*$/, 'must be an image reference'),
+    updaterImage: z.nullable(text(/^[^\s-]\S*$/, 'must be an image reference')),
     updaterPull: z._default(z.enum(['always', 'missing']), 'always'),
     updaterEnvironment: z._default(
       z.record(text(/^SVC_UPDATER_[A-Z_]+$/, 'must be the name of an updater setting'), z.string()),

@@ -59,7 +59,7 @@ export function listStackUpdateCommands(
     ...(isPinned ? ['--target', 'vX.Y.Z'] : []),
     ...(isUsual ? [] : services.flatMap((name) => ['--service', name])),
   ];
-  const order = [updaterImage, ...words].map(quoteForShell).join(' ');
+  const order = [updaterImage ?? own.imageReference, ...words].map(quoteForShell).join(' ');
   return [
     // Runs an updater container on a manager.
     `docker run --rm -v ${socketPath}:${socketPath} ${order}`,

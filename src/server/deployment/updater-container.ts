@@ -35,6 +35,7 @@ export const maxUpdaterRestarts = 3;
 interface UpdaterInvocation {
   /** Command of the updater, for example `update`, `fetch` or `rollback`, with its options. */
   command: readonly [word: string, ...options: string[]];
+  image: string;
   /** Services to update, app first; null if the updater chooses them. */
   services: readonly string[] | null;
   initialFacts: InitialRunFacts;
@@ -44,7 +45,6 @@ type UpdaterSettings = Pick<
   ValidatedInstanceOptions,
   | 'product'
   | 'containerName'
-  | 'updaterImage'
   | 'updaterEnvironment'
   | 'restorePoint'
   | 'maxDowntimeSeconds'
@@ -55,10 +55,10 @@ type UpdaterSettings = Pick<
 export function buildUpdaterContainerSpec(
   deployment: Deployment,
   settings: UpdaterSettings,
-  { command, services, initialFacts: origin }: UpdaterInvocation,
+  { command, image, services, initialFacts: origin }: UpdaterInvocation,
 ): ContainerSpec {
-  const { product, containerName, updaterImage, updaterEnvironment, restorePoint } = settings;
-  const { maxDowntimeSeconds, removeOldImages } = settings;
+  const { product, containerName, updaterEnvironment } = settings;
+  const { restorePoint, maxDowntimeSeconds, removeOldImages } = settings;
   const environment = {
     // If services are given, the updater must not add any other service.
     ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
@@ -75,7 +75,9 @@ export function buildUpdaterContainerSpec(
   };
   return {
     name: containerName,
-    Image: updaterImage,
+    Image: image,
+    // A health check of `svc-updater serve` in the image.
+    Healthcheck: { Test: ['NONE'] },
     Cmd: [
       ...command,
       ...['--project', deployment.project, '--dir', deployment.directory, '--log', 'json'],

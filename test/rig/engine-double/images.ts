@@ -7,6 +7,7 @@ export interface ImageDouble {
   /** `acme/svc-updater@sha256:…` */
   digests: string[];
   size: number;
+  entrypoint: readonly string[];
 }
 
 const digestOf = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;
@@ -25,6 +26,7 @@ export class Images {
       references: [reference],
       digests: [`${repository}@${digest}`],
       size: 98_700_000,
+      entrypoint: ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/agent.mjs'],
     };
     this.#published.set(reference, image);
     this.#published.set(`${repository}@${digest}`, image);

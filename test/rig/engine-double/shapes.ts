@@ -134,13 +134,14 @@ export function listed(container: ContainerDouble) {
 }
 
 /** `GET /images/{reference}/json` */
-export const imageInspection = ({ id, references, digests, size }: ImageDouble) => ({
+export const imageInspection = ({ id, references, digests, size, entrypoint }: ImageDouble) => ({
   Id: id,
   RepoTags: references,
   RepoDigests: digests,
   Created: '2026-11-22T17:53:11.351142625Z',
   Config: {
     Env: ['PATH=/usr/local/bin:/usr/bin:/bin'],
+    Entrypoint: entrypoint,
   },
   Architecture: 'amd64',
   Os: 'linux',

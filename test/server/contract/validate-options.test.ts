@@ -61,9 +61,12 @@ describe('validateInstanceOptions', () => {
     expect(settings.buildServers()).toEqual([]);
   });
 
-  it('needs no queue', () => {
+  it('needs no queue, but an image of the updater', () => {
     const { queue: _, ...others } = required;
     expect(validateInstanceOptions(others).queue).toBe(noQueue);
+    expect(validateInstanceOptions({ ...required, updaterImage: null }).updaterImage).toBeNull();
+    const { updaterImage: __, ...withoutImage } = required;
+    expect(mistakes(withoutImage)).toContain('updaterImage');
   });
 
   it.each<[string, object, string]>([

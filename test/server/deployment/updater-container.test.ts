@@ -13,11 +13,14 @@ import { homeOf } from './deployment-of.ts';
 
 const home = homeOf();
 const origin = { id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:00:00.000Z' };
-const order = { command: ['update', '--target', 'v1.5.0'] as const, services: null, initialFacts: origin };
+const image = 'acme/svc-updater:v1.0.0';
+const order = {
+  ...{ command: ['update', '--target', 'v1.5.0'] as const, image, services: null },
+  initialFacts: origin,
+};
 const settings = {
   product: svcProduct,
   containerName: 'svc-updater',
-  updaterImage: 'acme/svc-updater:v1.0.0',
   updaterEnvironment: {},
   restorePoint: false,
   maxDowntimeSeconds: null,
@@ -35,6 +38,8 @@ describe("the updater's container", () => {
       name: 'svc-updater',
       Image: 'acme/svc-updater:v1.0.0',
       Cmd: ['update', '--target', 'v1.5.0', '--project', 'svc', '--dir', '/opt/svc', '--log', 'json'],
+      // The image of `svc-updater serve` may have a health check.
+      Healthcheck: { Test: ['NONE'] },
       Env: ['DOCKER_HOST=unix:///run/docker.sock', ...own],
       StopTimeout: 120,
       Labels: { 'svc-updater.project': 'svc', 'svc-updater.directory': '/opt/svc', 'svc-updater.run': 'r1' },
@@ -77,8 +82,8 @@ describe("the updater's container", () => {
   it('has labels that identify a rollback', () => {
     const back = { ...origin, kind: 'rollback', by: 'anna' } as const;
     const { Cmd, Labels } = buildUpdaterContainerSpec(home, settings, {
+      ...order,
       command: ['rollback', '--yes'],
-      services: null,
       initialFacts: back,
     });
     expect(Cmd).toEqual(['rollback', '--yes', '--project', 'svc', '--dir', '/opt/svc', '--log', 'json']);

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Preparation } from '../../../src/server/contract/instance-options.ts';
 import { noQueue } from '../../../src/server/contract/validate-options.ts';
+import type { ImageDouble } from '../../rig/engine-double/images.ts';
 import { badRun, workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { freshRigs, rig, runOf, type Server, until } from './rig.ts';
@@ -199,6 +200,47 @@ describe('a cancel', () => {
       cancelRequestedBy: 'ben',
       message: 'nothing was changed; v1.4.2 is still running',
     });
+  });
+});
+
+describe('an updater from the image of its server', () => {
+  it.each<[found: string, by: RegExp, change: (image: ImageDouble) => unknown]>([
+    ['its digest', /^acme\/svc@sha256:/, () => {}],
+    [
+      'the digest in its own repository',
+      /^acme\/svc@/,
+      ({ digests }) => digests.unshift('other/svc@sha256:1'),
+    ],
+    // With the containerd store, a pull of a moved tag removes the digest.
+    ['its id', /^sha256:/, (image) => Object.assign(image, { references: [], digests: [] })],
+  ])('is created by %s, without a pull', async (_, reference, change) => {
+    const one = await booted({ updaterImage: null, updaterPull: 'always' });
+    change(rig.engine.images.find('acme/svc:v1.4.2') as ImageDouble);
+    const pull = rig.engine.fault({ kind: 'refuse', match: /images\/create/ });
+    await one.ask();
+    expect((await ended(one))?.outcome).toBe('updated');
+    expect([rig.updaters[0]?.spec.Image, pull.hits]).toEqual([expect.stringMatching(reference), 0]);
+  });
+
+  it.each([[null], ['acme/svc:v1.4.2']])(
+    'is not created if the image is of the product: %s',
+    async (updaterImage) => {
+      const one = await booted({ updaterImage });
+      const image = rig.engine.images.find('acme/svc:v1.4.2') as ImageDouble;
+      image.entrypoint = ['docker-entrypoint.sh'];
+      await one.ask();
+      const detail = 'is not an image of svc-updater, or built from one; nothing was changed';
+      const message = `${updaterImage ?? image.digests[0]} ${detail}`;
+      expect(await ended(one)).toMatchObject({ outcome: 'failed', code: 'launch-failed', message });
+    },
+  );
+
+  it('is not created if a local build has removed the image', async () => {
+    const one = await booted({ updaterImage: null });
+    rig.engine.images.local.splice(0);
+    await one.ask();
+    const message = 'the updater could not be started: No such image: acme/svc:v1.4.2; nothing was changed';
+    expect(await ended(one)).toMatchObject({ outcome: 'failed', code: 'launch-failed', message });
   });
 });
 

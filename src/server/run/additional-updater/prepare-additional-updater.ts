@@ -25,8 +25,8 @@ export async function prepareAdditionalUpdater(
   { command, record, deployment, signal }: AdditionalUpdaterOptions,
   { engine, settings }: ServerContext,
 ): Promise<ContainerSpec & { name: string }> {
-  await ensureUpdaterImage(record, { engine, settings, signal });
+  const image = await ensureUpdaterImage(record, { engine, settings, signal }, deployment);
   const services = await chooseUpdatedServices(engine, deployment, settings);
-  const invocation = { command, services, initialFacts: record.run };
+  const invocation = { command, image, services, initialFacts: record.run };
   return buildAdditionalUpdaterSpec(purpose, deployment, settings, invocation);
 }

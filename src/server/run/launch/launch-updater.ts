@@ -47,7 +47,7 @@ export async function launchUpdater(
 ): Promise<string | null> {
   const { engine, settings, signal } = context;
   try {
-    await ensureUpdaterImage(record, context);
+    const image = await ensureUpdaterImage(record, context, deployment);
     const services = await chooseUpdatedServices(engine, deployment, settings);
     signal.throwIfAborted();
     await stopPrefetch(context, deployment);
@@ -59,6 +59,7 @@ export async function launchUpdater(
     await freeContainerName(engine, deployment, settings.containerName);
     const spec = buildUpdaterContainerSpec(deployment, settings, {
       command,
+      image,
       services,
       initialFacts: record.run,
     });
@@ -149,15 +150,31 @@ const createLaunchError = (message: string, error?: unknown): UpdaterNotStartedE
     error,
   });
 
-/**
- * Pulls the updater image. Uses the local image if the pull fails or is unnecessary.
- * @throws UpdaterNotStartedError, EngineError
- */
+type ImageContext = Pick<LaunchContext, 'engine' | 'settings' | 'signal'>;
+
+/** Makes the updater image available, and returns its reference. @throws UpdaterNotStartedError, EngineError */
 export async function ensureUpdaterImage(
   record: RunRecord,
-  { engine, settings, signal }: Pick<LaunchContext, 'engine' | 'settings' | 'signal'>,
+  context: ImageContext,
+  deployment: Deployment,
+): Promise<string> {
+  const { engine, settings } = context;
+  if (settings.updaterImage !== null) await pullUpdaterImage(record, settings.updaterImage, context);
+  const reference = settings.updaterImage ?? (await findServerImage(engine, deployment));
+  const { config = null } = (await engine.inspectImage(reference)) ?? {};
+  // Any other program would run without end, and report nothing.
+  if (config !== null && !`${config.Entrypoint}`.includes('/svc-updater/'))
+    throw createLaunchError(`${reference} is not an image of svc-updater, or built from one`);
+  return reference;
+}
+
+/** Pulls the updater image. Uses the local image if the pull fails or is unnecessary. */
+async function pullUpdaterImage(
+  record: RunRecord,
+  updaterImage: string,
+  { engine, settings, signal }: ImageContext,
 ): Promise<void> {
-  const { updaterImage, updaterPull, registryCredentials } = settings;
+  const { updaterPull, registryCredentials } = settings;
   const reference = parseImageReference(updaterImage);
   if (reference === null) throw createLaunchError(`${updaterImage} is not a valid image reference`);
   const { repository, tag, digest } = reference;
@@ -195,6 +212,20 @@ export async function ensureUpdaterImage(
       },
     );
   }
+}
+
+/**
+ * Finds the image of the server's container, so that a moved tag makes no difference: by its digest in its repository, or
+ * by its id if it has no such digest. If a local build has replaced the image, returns the reference of the new image.
+ */
+async function findServerImage(
+  engine: EngineApi,
+  { container: { imageId, imageReference } }: Pick<Deployment, 'container'>,
+): Promise<string> {
+  const image = await engine.inspectImage(imageId);
+  const repository = parseImageReference(imageReference)?.repository;
+  const digest = image?.digests.find((each) => parseImageReference(each)?.repository === repository);
+  return digest ?? image?.id ?? imageReference;
 }
 
 /** Stops the prefetch, because the update itself pulls the images that are still missing. */
