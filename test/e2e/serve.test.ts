@@ -1,6 +1,7 @@
+import { gunzipSync } from 'node:zlib';
 import { execa } from 'execa';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vitest';
 import {
   type ChannelCommand,
   changeChannel,
@@ -50,7 +51,7 @@ beforeAll(async () => {
     registry.fail(null);
     resolve();
   };
-  const publish = ['v1.1.0', 'v1.2.0', 'v1.2.1', 'v1.3.0'];
+  const publish = ['v1.1.0', 'v1.2.0', 'v1.2.1', 'v1.3.0', 'v1.4.0'];
   [platform, browser] = await Promise.all([
     startPythonPlatform(host, { feed, registry: registry.host, publish }),
     openBrowser(),
@@ -78,11 +79,15 @@ async function logIn(name: string, button: string): Promise<Visitor> {
 
 /** Publishes these releases. They are too young for automatic updates. */
 function offer(...versions: string[]): void {
+  feed.files['releases.json'] = feedOf(...versions);
+}
+
+function feedOf(...versions: string[]): string {
   const releases = versions.map((version) => {
     const names = version === unsigned ? [] : ['release.json', 'release.json.sigstore.json'];
     return { version, assets: names.map((name) => ({ name, url: `${version}/${name}` })) };
   });
-  feed.files['releases.json'] = JSON.stringify({ releases });
+  return JSON.stringify({ releases });
 }
 
 let channel = firstChannelFile('larder', 'stable');
@@ -111,8 +116,9 @@ async function told<T>(path: string): Promise<T> {
 const status = (): Promise<Status> => told<Status>(`${update}?refresh=1`);
 const state = async () => {
   type Job = [title: string, seconds: number, state: string, since: number | null];
-  const [version, [[held]], migrations, jobs] = await told<[string, [[number]], [string][], Job[]]>('/state');
-  return { version, held: held === 1, migrations: migrations.flat(), jobs };
+  const [version, [[until]], migrations, jobs] =
+    await told<[string, [[number]], [string][], Job[]]>('/state');
+  return { version, held: until > 1e12, migrations: migrations.flat(), jobs };
 };
 const addJob = (visitor: Visitor, title: string, seconds: number) =>
   visitor.page.evaluate(`fetch('/jobs?title=${title}&seconds=${seconds}', { method: 'POST' })`);
@@ -205,6 +211,10 @@ it('waits for a running job, and survives kills of the service and of the produc
     ),
   );
   expect(images).toEqual([`${platform.image}:v1.1.0`, `${platform.image}-updates:v1.1.0`]);
+  await ranFromImageOf('v1.0.0');
+  const log = await execa('docker', ['logs', `${platform.name}-updater`], { all: true });
+  for (const text of [log.all, await platform.read('.svc-updater/last-run.log'), await report()])
+    for (const secret of [platform.secret, platform.token]) expect(text).not.toContain(secret);
   // The dialog reloads the page of the admin.
   await anna.sees('larder v1.1.0');
   await ben.page.reload();
@@ -280,17 +290,80 @@ it('rolls back automatically if a release does not start', async () => {
   ]);
 });
 
+it('rolls back if the updater of a release does not start', async () => {
+  offer('v1.1.0', 'v1.2.0', 'v1.2.1', 'v1.3.0', 'v1.4.0');
+  await expect.poll(async () => (await status()).latest?.version, long).toBe('v1.4.0');
+  expect((await ask(update, { method: 'POST', body: '{"target":"v1.4.0"}' })).status).toBe(202);
+  expect(await ended('failed', 'v1.4.0')).toMatchObject({
+    cause: expect.stringContaining('updates'),
+    rolledBack: { version: 'v1.2.1' },
+  });
+  await ranFromImageOf('v1.2.1');
+  expect(await state()).toMatchObject({ version: 'v1.2.1', migrations: ['v1.0.0', 'v1.1.0', 'v1.2.1'] });
+});
+
+it('updates a platform without a job queue, whose jobs start after 30 seconds', async () => {
+  const ownFeed = await startFeed({});
+  onTestFinished(() => ownFeed.close());
+  ownFeed.files['releases.json'] = feedOf('v1.1.0');
+  const host = inject('host');
+  const own = { feed: ownFeed, registry: host.registry, publish: ['v1.1.0'] };
+  const alone = await startPythonPlatform(host, { ...own, queue: 'none' });
+  onTestFinished(() => alone.dispose());
+  const login = await fetch(`${alone.url}/login?name=anna`, { redirect: 'manual' });
+  const [cookie = ''] = login.headers.getSetCookie()[0]?.split(';') ?? [];
+  // biome-ignore lint/suspicious/noExplicitAny: as the platform says it
+  const request = async (path: string, init: RequestInit = {}): Promise<any> => {
+    const headers = { cookie, origin: alone.url, 'content-type': 'application/json' };
+    return (await fetch(`${alone.url}${path}`, { headers, ...init })).json().catch(() => null);
+  };
+  await request('/jobs?title=report&seconds=0', { method: 'POST' });
+  const next = async () => (await request(`${update}?refresh=1`))?.next;
+  await expect.poll(next, long).toMatchObject({ version: 'v1.1.0' });
+  const app = `${alone.project}-app-1`;
+  const logs = async () => (await execa('docker', ['logs', app], { all: true })).all;
+  const before = await logs();
+  expect(await request(update, { method: 'POST', body: '{"when":"idle"}' })).toMatchObject({ by: 'anna' });
+  const run = async () => (await request(update))?.run;
+  await expect.poll(run, long).toMatchObject({ outcome: 'updated', to: 'v1.1.0', by: 'anna' });
+  const callbacks = [...`${before}${await logs()}`.matchAll(/\/updates-callbacks\/(\S+)/g)];
+  expect(new Set(callbacks.map(([, name]) => name))).toEqual(new Set(['user']));
+
+  const job = async () => (await request('/state'))[3][0];
+  await expect.poll(job, long).toEqual(['report', 0, 'done', expect.any(Number)]);
+  const [[[heldUntil]], startedAt] = [(await request('/state'))[1], (await job())[3]];
+  expect(startedAt).toBeGreaterThan(heldUntil);
+});
+
 it('reports all mistakes in its settings, and exits when it is stopped', async () => {
   const wrong = ['-e', 'SVC_SERVE_PORT=0', '-e', 'SVC_SERVE_VERSION=v1.0.0', updaterImage, 'serve'];
   const { exitCode, stdout } = await execa('docker', ['run', '--rm', ...wrong], { reject: false });
   expect([exitCode, stdout]).toEqual([
     2,
-    expect.stringMatching(/at port.*at callbacksUrl.*at updaterImage/s),
+    expect.stringMatching(/at port.*callbacksUrl must be set.*secret or secretFile must be set.*at feed/s),
   ]);
   const container = `${platform.project}-updates-1`;
   await execa('docker', ['stop', '-t', '120', container]);
   expect((await inspect(container)).State.ExitCode).toBe(0);
 });
+
+/** Checks that the updater was the update service's image of a version, by its digest and without its health check. */
+async function ranFromImageOf(version: string): Promise<void> {
+  const { Config, Image, State } = await inspect(`${platform.name}-updater`);
+  const { stdout } = await execa('docker', ['image', 'inspect', `${platform.image}-updates:${version}`]);
+  const [image] = JSON.parse(stdout);
+  expect([Config.Image, Image]).toEqual([expect.stringContaining('-updates@sha256:'), image.Id]);
+  expect([Config.Healthcheck.Test, State.Health]).toEqual([['NONE'], undefined]);
+}
+
+/** The files of the diagnostic report. */
+async function report(): Promise<string> {
+  const response = await ask(`${update}/report`);
+  expect(response.status).toBe(200);
+  const text = gunzipSync(await response.arrayBuffer()).toString();
+  expect(text).toContain('SVC_SERVE_SECRET');
+  return text;
+}
 
 /** Running jobs end as soon as the platform checks them. */
 async function endJobs(): Promise<void> {

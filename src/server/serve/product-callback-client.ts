@@ -10,6 +10,10 @@ interface UserHeaders {
   authorization: string | null;
 }
 
+interface CallbackSettings extends Pick<ServeSettings, 'secret'> {
+  callbacksUrl: string;
+}
+
 /** Time limits and intervals in milliseconds. */
 const defaultWaits = {
   /** Time limit of one request. */
@@ -23,7 +27,7 @@ const defaultWaits = {
 
 /** Client for the product's callbacks (docs/contract.md 8.46), which control its job queue and identify its users. */
 export class ProductCallbackClient implements JobQueue {
-  readonly #product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>;
+  readonly #product: CallbackSettings;
   readonly #waits: typeof defaultWaits;
   readonly #repeating: NodeJS.Timeout;
   #wanted: 'hold' | 'release' | null = null;
@@ -31,7 +35,7 @@ export class ProductCallbackClient implements JobQueue {
   /** Callbacks whose last request failed. */
   readonly #failing = new Set<string>();
 
-  constructor(product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>, waits = defaultWaits) {
+  constructor(product: CallbackSettings, waits = defaultWaits) {
     this.#product = product;
     this.#waits = waits;
     this.#repeating = setInterval(() => void this.#send().catch(() => {}), waits.repeat).unref();

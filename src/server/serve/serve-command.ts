@@ -16,13 +16,13 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     for (const message of read.mistakes) log({ level: 'error', message });
     return 2;
   }
-  const { options, path, port, storeDirectory } = read.settings;
-  const product = new ProductCallbackClient(read.settings);
+  const { options, path, port, storeDirectory, callbacksUrl, secret, queue } = read.settings;
+  const product = callbacksUrl === null ? null : new ProductCallbackClient({ callbacksUrl, secret });
   const updates = createInstanceUpdates({
     ...options,
     path,
     authorize: createAuthorizer(read.settings, product),
-    queue: product,
+    ...(product && queue === null && { queue: product }),
     store: fileStore(storeDirectory),
     log,
   });
@@ -42,7 +42,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   log({ level: 'info', message: `listening on port ${port}` });
   await Promise.race([updates.start(), stopped]);
   await stopped;
-  product.close();
+  product?.close();
   await updates.close();
   server.close();
   server.closeAllConnections();

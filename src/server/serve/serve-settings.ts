@@ -10,7 +10,10 @@ export interface ServeSettings {
   port: number;
   /** Base path of the endpoints and of `elements.js`. */
   path: string;
-  callbacksUrl: string;
+  /** Null if the product has no callbacks. */
+  callbacksUrl: string | null;
+  /** Whether the product has no job queue; null if its callbacks control a queue. */
+  queue: 'none' | null;
   /**
    * Secret shared with the product. It authenticates callbacks to the product, and requests from the product's proxy.
    */
@@ -27,19 +30,20 @@ const fileVariable = `${prefix}FILE`;
 /** A secret must be valid in a header, because `fetch` quotes invalid headers in its errors. */
 const secretPattern = /^[!-~]{32,}$/;
 
+const callbacksUrl = z
+  .url({ protocol: /^https?$/, message: 'must be an http or https address' })
+  .check(z.refine((text) => !/@|\?|#/.test(text), 'must not contain credentials, a query or a fragment'));
+
 const ownSchema = z.object({
   port: z._default(z.int().check(z.gte(1), z.lte(65535)), 8080),
-  callbacksUrl: z
-    .url({ protocol: /^https?$/, message: 'must be an http or https address' })
-    .check(z.refine((text) => !/@|\?|#/.test(text), 'must not contain credentials, a query or a fragment')),
-  secretFile: z.string(),
-  tokenFile: z.optional(z.string()),
+  callbacksUrl: z._default(z.nullable(callbacksUrl), null),
+  queue: z._default(z.nullable(z.literal('none')), null),
   storeDirectory: z._default(z.string().check(z.startsWith('/', 'must be an absolute path')), '/store'),
 });
 
 /** Library options that are rejected as settings: `svc-updater serve` sets them itself, or they require a function. */
 const unsupportedOptions =
-  'authorize,queue,store,afterStep,beforeUpdate,buildServers,log,onEnd,preparation,preparationTimeoutSeconds'.split(
+  'authorize,store,afterStep,beforeUpdate,buildServers,log,onEnd,preparation,preparationTimeoutSeconds'.split(
     ',',
   );
 /** Accepts all options, because the library validates them. */
@@ -56,24 +60,24 @@ export async function readServeSettings(
   };
   const { data, error } = ownSchema.safeParse(given, { error: english().localeError });
   if (error) mistakes.push(z.prettifyError(error));
-  const secret = await readSecretFile(given.secretFile, 'secretFile', mistakes);
-  const token = await readSecretFile(given.tokenFile, 'tokenFile', mistakes);
-  const { port, callbacksUrl, secretFile, tokenFile, storeDirectory, ...rest } = given;
+  if (given.callbacksUrl === undefined && given.queue === undefined)
+    mistakes.push('callbacksUrl must be set, unless queue is none');
+  const secret = await readSecret(given, 'secret', mistakes);
+  const token = await readSecret(given, 'token', mistakes);
+  const { port, callbacksUrl, queue, storeDirectory, ...others } = given;
+  const { secret: _, secretFile, token: __, tokenFile, ...rest } = others;
   for (const key of unsupportedOptions.filter((name) => name in rest)) {
     mistakes.push(`${key} cannot be set: this option is only for programs that embed the library`);
     delete rest[key];
   }
   const said = libraryOptionsSchema.parse(rest);
-  const options = { ...said, app: said.app ?? said.product?.services?.[0] ?? 'app' };
-  const functions = {
-    authorize: () => null,
-    queue: { hold() {}, resume() {}, jobs: () => [] },
-    store: { get: () => null, set: () => false },
-  };
+  const { updaterImage = null, app = said.product?.services?.[0] ?? 'app' } = said;
+  const options = { ...said, updaterImage, app };
+  const functions = { authorize: () => null, store: { get: () => null, set: () => false } };
   try {
     const { path } = validateInstanceOptions({ ...options, ...functions });
-    if (data && mistakes.length === 0)
-      return { settings: { ...data, path, secret: secret ?? '', token, options } };
+    if (data && secret !== null && mistakes.length === 0)
+      return { settings: { ...data, path, secret, token, options } };
   } catch (cause) {
     mistakes.push((cause as Error).message);
   }
@@ -107,7 +111,8 @@ function parseEnvSettings(env: NodeJS.ProcessEnv, mistakes: string[]): Given {
       .toLowerCase()
       .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
     try {
-      settings[key] = /^(?:[[{]|(?:true|false|null|\d+)$)/.test(text) ? JSON.parse(text) : text;
+      const isJson = /^(?:[[{]|(?:true|false|null|\d+)$)/.test(text) && !['secret', 'token'].includes(key);
+      settings[key] = isJson ? JSON.parse(text) : text;
     } catch {
       mistakes.push(`${name} is not valid JSON`);
     }
@@ -115,11 +120,25 @@ function parseEnvSettings(env: NodeJS.ProcessEnv, mistakes: string[]): Given {
   return settings;
 }
 
-async function readSecretFile(path: unknown, name: string, mistakes: string[]): Promise<string | null> {
-  if (typeof path !== 'string') return null;
-  const text = await readFile(path, 'utf8').catch(() => null);
-  if (text === null) mistakes.push(`${name}: ${path} cannot be read`);
-  else if (!secretPattern.test(text.trim()))
-    mistakes.push(`${name}: ${path} must contain one line of at least 32 ASCII characters without spaces`);
-  return text?.trim() ?? null;
+/** Reads a secret from a setting, or from a file. Returns null, and adds a mistake, if it is missing or invalid. */
+async function readSecret(
+  given: Given,
+  name: 'secret' | 'token',
+  mistakes: string[],
+): Promise<string | null> {
+  const { [name]: value, [`${name}File`]: path } = given;
+  const file = `${name}File: ${path}`;
+  if (value !== undefined && path !== undefined) mistakes.push(`set ${name} or ${name}File, not both`);
+  if (value === undefined && path === undefined) {
+    if (name === 'secret') mistakes.push('secret or secretFile must be set');
+    return null;
+  }
+  const text = value ?? (await readFile(`${path}`, 'utf8').catch(() => null));
+  if (typeof text === 'string' && secretPattern.test(text.trim())) return text.trim();
+  mistakes.push(
+    text === null
+      ? `${file} cannot be read`
+      : `${value === undefined ? file : name} must contain one line of at least 32 ASCII characters without spaces`,
+  );
+  return null;
 }

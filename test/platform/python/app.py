@@ -4,7 +4,7 @@ from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
-VERSION, SECRET = os.environ["LARDER_VERSION"], open("/run/updates-secret").read().strip()
+VERSION, SECRET = os.environ["LARDER_VERSION"], os.environ["UPDATES_SECRET"]
 UPDATES, CALLBACKS, ROLES = "/api/v1/instance/update", "/updates-callbacks/", {"anna": "admin", "ben": "user"}
 PAGE = f"""<!doctype html><title>larder</title><h1>larder {VERSION}</h1>
 <script type="module">import {{ setTexts }} from "{UPDATES}/elements.js"; setTexts({{ product: "larder" }})</script>
@@ -18,8 +18,8 @@ def sql(text, *values):
 def run_jobs():
     while True:
         sql("UPDATE job SET state = 'done' WHERE state = 'running' AND since + seconds < ?", time.time())
-        sql("""UPDATE job SET state = 'running', since = ? WHERE rowid = (SELECT min(rowid) FROM job WHERE state = 'queued')
-            AND NOT EXISTS (SELECT 1 FROM job WHERE state = 'running') AND (SELECT held FROM queue) = 0""", time.time())
+        sql("""UPDATE job SET state = 'running', since = ?1 WHERE rowid = (SELECT min(rowid) FROM job WHERE state = 'queued')
+            AND NOT EXISTS (SELECT 1 FROM job WHERE state = 'running') AND (SELECT held_until FROM queue) < ?1""", time.time())
         time.sleep(0.1)
 
 class Platform(BaseHTTPRequestHandler):
@@ -39,7 +39,7 @@ class Platform(BaseHTTPRequestHandler):
             rows = sql("SELECT title, state, since * 1000 FROM job WHERE state != 'done'")
             self.answer(200, [dict(zip(("title", "state", "since"), row), kind="job") for row in rows])
         elif request in ("POST queue/hold", "POST queue/release"):
-            self.answer(200, sql("UPDATE queue SET held = ?", int(request.endswith("hold"))))
+            self.answer(200, sql("UPDATE queue SET held_until = ?", 1e15 if request.endswith("hold") else 0))
         else:
             self.answer(200 if user else 401, {"name": user, "role": ROLES.get(user)})
     def forward(self):
@@ -65,13 +65,13 @@ class Platform(BaseHTTPRequestHandler):
         elif url.path == "/jobs" and self.command == "POST" and user:
             self.answer(201, sql("INSERT INTO job VALUES (?, ?, 'queued', NULL)", values["title"], float(values["seconds"])))
         elif url.path == "/state":
-            self.answer(200, [VERSION, sql("SELECT held FROM queue"), sql("SELECT * FROM migration"), sql("SELECT * FROM job")])
+            self.answer(200, [VERSION, sql("SELECT held_until FROM queue"), sql("SELECT * FROM migration"), sql("SELECT * FROM job")])
         else:
             self.answer(200, PAGE.replace("ROLE", ROLES[user].replace("user", "")) if user else LOGIN)
     do_POST = do_PUT = do_DELETE = do_GET
-for table in "job (title, seconds, state, since)", "session (token, name)", "queue (held)", "migration (version UNIQUE)":
+for table in "job (title, seconds, state, since)", "session (token, name)", "queue (held_until)", "migration (version UNIQUE)":
     sql(f"CREATE TABLE IF NOT EXISTS {table}")
-sql("INSERT INTO queue SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM queue)")  # On hold until svc-updater releases the queue.
+sql("INSERT INTO queue SELECT ? WHERE NOT EXISTS (SELECT 1 FROM queue)", time.time() + 30)  # Until svc-updater sets it.
 sql("UPDATE job SET state = 'queued' WHERE state = 'running'")  # Interrupted jobs run again.
 sql("INSERT OR IGNORE INTO migration VALUES (?)", VERSION)  # Every release migrates the data.
 if "LARDER_BROKEN" in os.environ:

@@ -27,6 +27,9 @@ export const ballast = 4_000_000;
 /** The same for all releases, because a release older than the last offered one is refused. */
 const publishedAt = new Date().toISOString();
 
+/** The service calls only the callback `user`. */
+const withoutQueue = 'services: { updates: { environment: { SVC_SERVE_QUEUE: none } } }\n';
+
 /** The files of a feed, by their names. */
 export interface Feed {
   files: Record<string, string | Uint8Array>;
@@ -56,7 +59,7 @@ export async function startFeed(files: Feed['files']): Promise<Feed> {
 /** The platform of test/platform/python, whose updates `svc-updater serve` serves, with v1.0.0. */
 export async function startPythonPlatform(
   host: TestHost,
-  options: { feed: Feed; registry: string; publish: string[] },
+  options: Pick<PythonOptions, 'feed' | 'registry' | 'publish' | 'queue'>,
 ): Promise<PythonPlatform> {
   const name = `${host.run}-${randomBytes(3).toString('hex')}`;
   return started(
@@ -75,6 +78,7 @@ interface PythonOptions {
   feed: Feed;
   registry: string;
   publish: string[];
+  queue?: 'none';
   compose: string;
 }
 
@@ -84,7 +88,10 @@ export class PythonPlatform extends Instance {
   /** The token of programs that act as an admin. */
   readonly token: string;
 
-  constructor(host: TestHost, { name, port, feed, registry, publish, compose }: PythonOptions) {
+  /** The secret that the platform and the service share. */
+  readonly secret: string;
+
+  constructor(host: TestHost, { name, port, feed, registry, publish, compose, queue }: PythonOptions) {
     const [secret, token] = [randomBytes(24).toString('hex'), randomBytes(24).toString('hex')];
     super(host, name, port, {
       registry,
@@ -93,13 +100,12 @@ export class PythonPlatform extends Instance {
       layout: (context) => ({
         files: {
           'compose.yaml': compose,
-          'updates-secret': secret,
-          'updates-token': token,
+          ...(queue === 'none' && { 'compose.override.yaml': withoutQueue }),
           '.env': `LARDER_IMAGE=${context.image}
 LARDER_VERSION=${context.tag}
 LARDER_PORT=${context.port}
-UPDATER_IMAGE=${updaterImage}
-UPDATER_PULL=missing
+UPDATES_SECRET=${secret}
+UPDATES_TOKEN=${token}
 UPDATER_NAME=${name}-updater
 DOCKER_SOCKET=${engineSocket}
 `,
@@ -110,13 +116,17 @@ DOCKER_SOCKET=${engineSocket}
     this.#host = host;
     this.#feed = feed;
     this.token = token;
+    this.secret = secret;
   }
 
   get url(): string {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Signs a release, and pushes its images: the platform and its updates. Releases from v1.3.0 on do not start. */
+  /**
+   * Signs a release, and pushes its images: the platform and its updates. The platform of v1.3.0, and the updater of
+   * v1.4.0, do not start.
+   */
   override async publish(version: string): Promise<string> {
     const repository = `${this.name}/larder`;
     const number = version.slice(1);
@@ -130,7 +140,7 @@ DOCKER_SOCKET=${engineSocket}
       {
         Env: [
           ...['PATH=/usr/bin:/bin', 'PYTHONUNBUFFERED=1', `LARDER_VERSION=${version}`],
-          ...(version >= 'v1.3.0' ? ['LARDER_BROKEN=1'] : []),
+          ...(version === 'v1.3.0' ? ['LARDER_BROKEN=1'] : []),
         ],
         Entrypoint: ['/bin/sh', '-c', 'exec /usr/bin/python3.*[0-9] /srv/app.py'],
         // As process 1, Python only handles this signal.
@@ -144,7 +154,11 @@ DOCKER_SOCKET=${engineSocket}
     const feed = { url: this.#feed.url, trust: { keys: [platformPublisher.key] } };
     const settings = `${await fileOf('serve.yaml')}feed: ${JSON.stringify(feed)}\n`;
     await this.write(`build/${version}/serve.yaml`, settings);
-    await this.write(`build/${version}/Dockerfile`, await fileOf('updates.Dockerfile'));
+    const broken = version === 'v1.4.0' ? 'COPY serve.yaml /usr/local/lib/svc-updater/agent.mjs\n' : '';
+    // The updater ignores the health check.
+    const check = 'HEALTHCHECK --interval=1s --retries=1 CMD false\n';
+    const dockerfile = await fileOf('updates.Dockerfile');
+    await this.write(`build/${version}/Dockerfile`, `${dockerfile}${check}${broken}`);
     const flags = Object.entries(values).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
     await execa('docker', ['build', '--quiet', '--tag', updates, ...flags, context], {
       env: { DOCKER_BUILDKIT: '1' },

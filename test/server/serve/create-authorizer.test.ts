@@ -33,6 +33,14 @@ it.each<[what: string, headers: Record<string, string>, caller: unknown, asked?:
   expect(logins).toMatchObject(asked ? [asked] : []);
 });
 
+it('accepts only programs and the proxy if the product has no callbacks', async () => {
+  const authorize = createAuthorizer({ token, secret }, null);
+  const callers = [vouched, { authorization: `Bearer ${token}` }, { cookie: 'a=b' }].map((headers) =>
+    authorize(new Request('http://a/', { headers })),
+  );
+  expect(await Promise.all(callers)).toEqual([{ role: 'admin', name: 'anna' }, 'admin', null]);
+});
+
 it('accepts no token if none is configured', async () => {
   const authorize = createAuthorizer({ token: null, secret }, { user: async () => null });
   const headers = { authorization: 'Bearer null' };

@@ -17,11 +17,16 @@ const secret = 's'.repeat(32);
 const good = {
   PATH: '/bin',
   SVC_SERVE_VERSION: 'v1.0.0',
-  SVC_SERVE_UPDATER_IMAGE: 'acme/updater:1',
   SVC_SERVE_FEED: '{"url": "https://example.org/releases.json"}',
   SVC_SERVE_CALLBACKS_URL: 'http://app:8080/updates',
-  SVC_SERVE_SECRET_FILE: file('secret', `${secret}\n`),
+  SVC_SERVE_SECRET: secret,
 };
+
+const mistakesOf = async (env: NodeJS.ProcessEnv): Promise<string[]> => {
+  const read = await readServeSettings(env);
+  return 'mistakes' in read ? read.mistakes : [];
+};
+const form = 'must contain one line of at least 32 ASCII characters without spaces';
 
 it('needs only a few variables', async () => {
   expect(await readServeSettings(good)).toEqual({
@@ -29,13 +34,14 @@ it('needs only a few variables', async () => {
       port: 8080,
       path: '/api/v1/instance/update',
       callbacksUrl: 'http://app:8080/updates',
-      secretFile: good.SVC_SERVE_SECRET_FILE,
+      queue: null,
       storeDirectory: '/store',
       secret,
       token: null,
       options: {
         version: 'v1.0.0',
-        updaterImage: 'acme/updater:1',
+        // The image of the service's own container.
+        updaterImage: null,
         feed: { url: 'https://example.org/releases.json' },
         app: 'app',
       },
@@ -75,6 +81,33 @@ prefetch: { from: '23:00', to: '05:00' }
   });
 });
 
+it('needs no callbacks if the product has no queue', async () => {
+  const env = { ...good, SVC_SERVE_CALLBACKS_URL: '' };
+  expect(await mistakesOf(env)).toEqual(['callbacksUrl must be set, unless queue is none']);
+  expect(await readServeSettings({ ...env, SVC_SERVE_QUEUE: 'none' })).toMatchObject({
+    settings: { queue: 'none', callbacksUrl: null },
+  });
+});
+
+it.each(['secret', 'token'])('reads the %s from a variable or a file, but not from both', async (name) => {
+  const { SVC_SERVE_SECRET: _, ...others } = good;
+  const env = name === 'secret' ? others : good;
+  const variable = `SVC_SERVE_${name.toUpperCase()}`;
+  const digits = '1234567890'.repeat(4);
+  const inFile = { [`${variable}_FILE`]: file('given', `${digits}\n`) };
+  for (const given of [{ [variable]: digits }, inFile])
+    expect(await readServeSettings({ ...env, ...given })).toMatchObject({ settings: { [name]: digits } });
+  expect(await mistakesOf({ ...env, [variable]: digits, ...inFile })).toEqual([
+    `set ${name} or ${name}File, not both`,
+  ]);
+  for (const value of ['short', '{"a": "b"}'])
+    expect(await mistakesOf({ ...env, [variable]: value })).toEqual([`${name} ${form}`]);
+  const inYaml = file('number.yaml', `${name}: ${digits}\n`);
+  expect(await mistakesOf({ ...env, SVC_SERVE_FILE: inYaml })).toEqual([`${name} ${form}`]);
+  const none = name === 'secret' ? ['secret or secretFile must be set'] : [];
+  expect(await mistakesOf(env)).toEqual(none);
+});
+
 it('accepts the settings of docs/any-backend.md', async () => {
   const page = readFileSync(new URL('../../../docs/any-backend.md', import.meta.url), 'utf8');
   const text = /```yaml\n(product:[^`]*)```/.exec(page)?.[1] ?? '';
@@ -91,6 +124,7 @@ it('reports all mistakes together', async () => {
     SVC_SERVE_PORT: '99999',
     SVC_SERVE_CALLBACKS_URL: 'http://anna:secret@app',
     SVC_SERVE_SECRET_FILE: file('short', 'short'),
+    SVC_SERVE_QUEUE: 'redis',
     SVC_SERVE_TOKEN_FILE: join(directory, 'missing'),
     SVC_SERVE_FEED: '{"url": ',
     SVC_SERVE_UPDATER_IMAGE: '--privileged',
@@ -105,7 +139,8 @@ it('reports all mistakes together', async () => {
     'list.yaml must contain YAML settings, such as "port: 8080"',
     'port',
     'must not contain credentials, a query or a fragment',
-    'short must contain one line of at least 32 ASCII characters without spaces',
+    `short ${form}`,
+    'expected "none"',
     'missing cannot be read',
     'SVC_SERVE_FEED is not valid JSON',
     'must be an image reference',
@@ -116,7 +151,7 @@ it('reports all mistakes together', async () => {
   expect(text).not.toContain('secret@');
 });
 
-const forFunctions = 'authorize queue store afterStep beforeUpdate buildServers log onEnd'.split(' ');
+const forFunctions = 'authorize store afterStep beforeUpdate buildServers log onEnd'.split(' ');
 it.each([
   ...forFunctions.map((key) => [key, `${key}: { hold: x }`]),
   ['onEnd', 'onEnd: null'],
@@ -139,8 +174,11 @@ it.each([
 
 it.each(['\n', ' ', 'é', '\0'])('rejects a secret that no header can contain: %j', async (part) => {
   const text = ['s'.repeat(32), 't'.repeat(32)].join(part);
-  const read = await readServeSettings({ ...good, SVC_SERVE_SECRET_FILE: file('odd', text) });
-  expect(read).toEqual({ mistakes: [expect.stringMatching(/^secretFile: .*odd must contain one line/)] });
+  const inFile = { ...good, SVC_SERVE_SECRET: '', SVC_SERVE_SECRET_FILE: file('odd', text) };
+  expect(await mistakesOf(inFile)).toEqual([
+    expect.stringMatching(/^secretFile: .*odd must contain one line/),
+  ]);
+  expect(await mistakesOf({ ...good, SVC_SERVE_SECRET: text })).toEqual([`secret ${form}`]);
 });
 
 it('does not quote lines of a file that is not valid YAML', async () => {
