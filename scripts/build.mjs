@@ -12,6 +12,7 @@
 //   instance/index.mjs      the library for a server, readable; what it depends on stays outside, and the licenses of what
 //                           went into it are beside it
 //   instance/testing.mjs    the same played from a script
+//   instance/….cjs          both for CommonJS, so that Jest can load them, too
 //   instance/types          its declarations
 //   instance/openapi.json   its endpoints
 //   web/index.mjs           the elements for a page, in one file
@@ -22,7 +23,7 @@ import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build, transform } from 'esbuild';
-import { writeTypes } from './lib/types.mjs';
+import { writeCommonJsTypes, writeTypes } from './lib/types.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = resolve(process.argv[2] ?? join(root, 'dist'));
@@ -141,23 +142,30 @@ async function buildClient() {
   });
   await writeFile(join(out, 'client/licenses.txt'), await licensesOf(library.metafile));
   await writeTypes(['client/create-client'], join(out, 'client/types'), []);
+  await writeCommonJsTypes(join(out, 'client/types/client/create-client'), exportsOf(library.metafile));
   await weigh('client/index.mjs', 400_000);
 }
 
 async function buildLibrary() {
   // What an earlier build left there would be published, too.
   await rm(join(out, 'instance'), { recursive: true, force: true });
-  const { metafile } = await build({
+  const options = {
     ...forNode,
     entryPoints: { index: 'src/server/index.ts', testing: 'src/server/testing/index.ts' },
     outdir: join(out, 'instance'),
-    outExtension: { '.js': '.mjs' },
     external: Object.keys(dependencies),
     metafile: true,
-  });
+  };
+  const { metafile } = await build({ ...options, outExtension: { '.js': '.mjs' } });
+  // Jest cannot import anything, not even on demand.
+  const commonJs = { format: 'cjs', supported: { 'dynamic-import': false } };
+  await build({ ...options, ...commonJs, outExtension: { '.js': '.cjs' } });
   await writeFile(join(out, 'instance/licenses.txt'), await licensesOf(metafile));
   // Whoever uses the library has no types but its own.
   await writeTypes(['server/index', 'server/testing/index'], join(out, 'instance/types'), []);
+  const types = join(out, 'instance/types/server');
+  await writeCommonJsTypes(join(types, 'index'), exportsOf(metafile, 'index.mjs'));
+  await writeCommonJsTypes(join(types, 'testing/index'), exportsOf(metafile, 'testing.mjs'));
   await writeFile(join(out, 'instance/openapi.json'), `${JSON.stringify(await openApi(), null, 2)}\n`);
   await weigh('instance/index.mjs', 510_000);
   await weigh('instance/testing.mjs', 250_000);
@@ -165,7 +173,7 @@ async function buildLibrary() {
 
 async function buildElements() {
   await rm(join(out, 'web'), { recursive: true, force: true });
-  await build({
+  const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: ['src/web/index.ts'],
     outfile: join(out, 'web/index.mjs'),
@@ -176,8 +184,11 @@ async function buildElements() {
     legalComments: 'none',
     logLevel: 'warning',
     plugins: [{ name: 'remove-descriptions', setup: removeDescriptions }],
+    metafile: true,
   });
   await writeTypes(['web/index', 'web/preact', 'web/react'], join(out, 'web/types'), ['preact', 'react']);
+  await writeCommonJsTypes(join(out, 'web/types/web/index'), exportsOf(metafile));
+  for (const name of ['preact', 'react']) await writeCommonJsTypes(join(out, `web/types/web/${name}`), []);
   const manifest = `${JSON.stringify(await elementsManifest(), null, 2)}\n`;
   await writeFile(join(out, 'web/custom-elements.json'), manifest);
   const { length } = gzipSync(await readFile(join(out, 'web/index.mjs')));
@@ -257,6 +268,11 @@ function judge(file, size, limit) {
   if (size <= limit) return;
   console.error(`build: ${file} is ${size} bytes, which is more than ${limit}`);
   process.exitCode = 1;
+}
+
+/** Names that a bundle exports. */
+function exportsOf({ outputs }, name = 'index.mjs') {
+  return Object.entries(outputs).find(([path]) => basename(path) === name)[1].exports;
 }
 
 /** Bytes that Node loads when it starts an entry point: the file and its static imports. */

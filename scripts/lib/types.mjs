@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -40,4 +40,21 @@ export async function writeTypes(entries, directory, packages) {
   } finally {
     await rm(all, { recursive: true, force: true });
   }
+}
+
+/**
+ * Writes the declarations of a module for files that TypeScript takes for CommonJS. They refer to those beside them, which
+ * it takes for ESM: a class or type is the same in both.
+ *
+ * @param module the path of its declarations, without `.d.ts`
+ * @param names what it exports besides types
+ */
+export async function writeCommonJsTypes(module, names) {
+  const file = `'./${basename(module)}.js' with { 'resolution-mode': 'import' }`;
+  const values = names.map((name) => {
+    const type = /^[A-Z]/.test(name) ? `export type ${name} = library.${name};\n` : '';
+    return `export declare const ${name}: typeof library.${name};\n${type}`;
+  });
+  const text = `import type * as library from ${file};\nexport type * from ${file};\n${values.join('')}`;
+  await writeFile(`${module}.d.cts`, text);
 }

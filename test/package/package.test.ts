@@ -15,6 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 const bin = (name: string) => join(root, 'node_modules/.bin', name);
 
 const isType = (file: string) => /^dist\/(?:client|instance|web)\/types\/.*\.d\.ts$/.test(file);
+const isCommonJsType = (file: string) => file.endsWith('.d.cts');
 
 /** Dependencies of the library, and all packages that npm installs for it. */
 const outside = ['@sigstore/bundle', '@sigstore/protobuf-specs', '@sigstore/verify', 'semver'];
@@ -120,15 +121,17 @@ describe('the package', () => {
   });
 
   it('contains only the published files', () => {
-    expect(packed.filter((file) => !isType(file))).toEqual([
+    expect(packed.filter((file) => !isType(file) && !isCommonJsType(file))).toEqual([
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
       'dist/client/index.mjs',
       'dist/client/licenses.txt',
+      'dist/instance/index.cjs',
       'dist/instance/index.mjs',
       'dist/instance/licenses.txt',
       'dist/instance/openapi.json',
+      'dist/instance/testing.cjs',
       'dist/instance/testing.mjs',
       'dist/svc.licenses.txt',
       'dist/svc.mjs',
@@ -455,6 +458,79 @@ export function Page() {
     const types = [...read].filter((file) => file.endsWith('.d.ts'));
     expect(types.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(
       packed.filter((file) => isType(file) && file.startsWith('dist/web')),
+    );
+  });
+});
+
+describe('a CommonJS project with the package installed', () => {
+  let project = '';
+  beforeAll(async () => {
+    project = join(consumer, 'common');
+    await mkdir(project);
+    await writeFile(join(project, 'package.json'), '{}');
+  });
+
+  it('requires every export', async () => {
+    const program = `const { createInstanceUpdates, fileStore } = require('svc-updater/instance');
+const { createScriptedUpdates, typicalRun } = require('svc-updater/testing');
+const options = { version: 'v1.4.2', updaterImage: 'acme/updater:1', feed: null, authorize: () => null };
+const updates = createInstanceUpdates({ ...options, store: fileStore('data') });
+const played = createScriptedUpdates({ speed: 1000, runs: [typicalRun({ outcome: 'updated' })] });
+played.on('end', async ({ outcome }) => {
+  const { status } = await updates.handle(new Request('http://localhost/api/v1/instance/update'));
+  console.log(status, outcome);
+  await Promise.all([played.close(), updates.close()]);
+});
+played.start().then(() => played.update());
+`;
+    await writeFile(join(project, 'main.js'), program);
+    // As in Jest, and in Node before 22.12.
+    const withoutEsm = ['--no-experimental-require-module', 'main.js'];
+    expect(await run('node', withoutEsm, project)).toBe('401 updated');
+    for (const name of ['index', 'testing'])
+      expect(await readFile(join(unpacked, `dist/instance/${name}.cjs`), 'utf8')).not.toMatch(/\bimport\(/);
+    const others = `console.log(['client', 'web'].map((name) => Object.keys(require('svc-updater/' + name)).sort()[0]).join())`;
+    await writeFile(join(project, 'others.js'), others);
+    expect(await run('node', ['others.js'], project)).toBe('createClient,SvcUpdateChannel');
+  });
+
+  it.each(['node16', 'nodenext'])('compiles with "module": "%s"', async (module) => {
+    const code = `import { createClient, type Client } from 'svc-updater/client';
+import { createInstanceUpdates, fileStore, type InstanceOptions, type Run } from 'svc-updater/instance';
+import library = require('svc-updater/instance');
+import { createScriptedUpdates } from 'svc-updater/testing';
+import { setTexts, SvcUpdateNotice } from 'svc-updater/web';
+import type {} from 'svc-updater/web/react';
+
+const options: InstanceOptions = {
+  version: 'v1.4.2',
+  updaterImage: 'acme/updater:1',
+  authorize: () => null,
+  store: fileStore('data'),
+  onEnd: (run: Run) => console.log(run.outcome),
+};
+const updates: ReturnType<typeof createInstanceUpdates> = library.createInstanceUpdates(options);
+const client: Client = createClient({ name: 'larder', services: ['web'] });
+const notice: SvcUpdateNotice = new SvcUpdateNotice();
+export const page = <svc-update-notice admin version="v1.4.2" />;
+console.log(updates, client, notice);
+// @ts-expect-error: types that are wrong or missing would let this pass
+const wrong: InstanceOptions = { ...options, updaterPull: 'sometimes' };
+// @ts-expect-error: as would any
+createScriptedUpdates({ speed: 'fast' });
+// @ts-expect-error: as would any here
+setTexts({ nonsense: wrong });
+// @ts-expect-error: as would any here
+export const bad = <svc-update-notice version={1} />;
+`;
+    await writeFile(join(project, 'main.tsx'), code);
+    const jsx = ['--jsx', 'react-jsx', '--exactOptionalPropertyTypes', '--types', 'node'];
+    const all = [...pageOptions, ...jsx, '--module', module, '--listFiles', 'main.tsx'];
+    const read = (await run(bin('tsc'), all, project)).split('\n');
+    const types = read.filter((file) => file.startsWith(unpacked) && isCommonJsType(file));
+    const withPreact = [...types, join(unpacked, 'dist/web/types/web/preact.d.cts')];
+    expect(withPreact.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(
+      packed.filter(isCommonJsType),
     );
   });
 });
