@@ -30,6 +30,9 @@ const publishedAt = new Date().toISOString();
 /** The service calls only the callback `user`. */
 const withoutQueue = 'services: { updates: { environment: { SVC_SERVE_QUEUE: none } } }\n';
 
+/** Prints a secret, which must not appear in any log. */
+const brokenUpdater = `console.error('cannot start with', process.env.SVC_SERVE_SECRET); process.exit(1);\n`;
+
 /** The files of a feed, by their names. */
 export interface Feed {
   files: Record<string, string | Uint8Array>;
@@ -154,7 +157,8 @@ DOCKER_SOCKET=${engineSocket}
     const feed = { url: this.#feed.url, trust: { keys: [platformPublisher.key] } };
     const settings = `${await fileOf('serve.yaml')}feed: ${JSON.stringify(feed)}\n`;
     await this.write(`build/${version}/serve.yaml`, settings);
-    const broken = version === 'v1.4.0' ? 'COPY serve.yaml /usr/local/lib/svc-updater/agent.mjs\n' : '';
+    const broken = version === 'v1.4.0' ? 'COPY agent.mjs /usr/local/lib/svc-updater/\n' : '';
+    await this.write(`build/${version}/agent.mjs`, brokenUpdater);
     // The updater ignores the health check.
     const check = 'HEALTHCHECK --interval=1s --retries=1 CMD false\n';
     const dockerfile = await fileOf('updates.Dockerfile');
