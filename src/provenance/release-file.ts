@@ -70,3 +70,12 @@ export const createPlatformPredicate =
   (platform: string) =>
   (name: string): boolean =>
     name === platform || name.startsWith(`${platform}/`);
+
+/**
+ * Returns the names under which the digests of an image are verified: its service in the release, and its repository,
+ * because the service may have another name in the compose file of an instance.
+ */
+export const listImageNames = (
+  service: string,
+  { reference }: Pick<ReleaseFile['images'][string], 'reference'>,
+): string[] => [service, reference.replace(/@.*$/s, '').replace(/:[^:/]*$/, '')];

@@ -18,11 +18,13 @@ async function booted(more: Partial<InstanceOptions> = {}, name = 'svc-app-1'): 
   return one;
 }
 const expected = [
-  ...['index', 'amd64', 'amd64 config'].flatMap((what) => ['--expect', `app=${sha256(what)}`]),
+  ...['app', 'ghcr.io/acme/svc'].flatMap((name) =>
+    ['index', 'amd64', 'amd64 config'].flatMap((what) => ['--expect', `${name}=${sha256(what)}`]),
+  ),
   ...['--expect-file', `compose.yaml=${sha256('compose')}`],
 ];
 const commandOf = (name: string) =>
-  rig.engine.containers.find((container) => container.name.startsWith(name))?.spec.Cmd?.slice(0, 11);
+  rig.engine.containers.find((container) => container.name.startsWith(name))?.spec.Cmd?.slice(0, 17);
 const ended = async ({ updates }: Server) => (await updates.findRunRecord())?.run.outcome;
 
 describe('the updater', () => {

@@ -1,7 +1,11 @@
 import { updateTargetOf } from '../../../core/release/channel.ts';
 import type { EngineApi } from '../../../engine/engine-api.ts';
 import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
-import { createPlatformPredicate, type ReleaseFile } from '../../../provenance/release-file.ts';
+import {
+  createPlatformPredicate,
+  listImageNames,
+  type ReleaseFile,
+} from '../../../provenance/release-file.ts';
 import type { UpdateTarget } from '../../available-update/choose-update.ts';
 
 /**
@@ -27,7 +31,9 @@ export async function createUpdaterTargetOptions(
   return [
     ...target,
     ...Object.entries(proof.images).flatMap(([service, image]) =>
-      [...new Set(digestsOf(image))].flatMap((digest) => ['--expect', `${service}=${digest}`]),
+      listImageNames(service, image).flatMap((name) =>
+        [...new Set(digestsOf(image))].flatMap((digest) => ['--expect', `${name}=${digest}`]),
+      ),
     ),
     ...Object.entries(proof.files).flatMap(([name, hash]) => ['--expect-file', `${name}=${hash}`]),
   ];

@@ -3,7 +3,11 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import { readLimitedFile } from '../../../core/files/read-limited-file.ts';
 import { parseTarget } from '../../../core/release/target.ts';
 import { openReleaseArchive, type SignedReleaseFile } from '../../../provenance/release-archive.ts';
-import { createPlatformPredicate, type ReleaseFile } from '../../../provenance/release-file.ts';
+import {
+  createPlatformPredicate,
+  listImageNames,
+  type ReleaseFile,
+} from '../../../provenance/release-file.ts';
 import { parseTrust } from '../../../provenance/trust.ts';
 import { UnverifiedError, verifyRelease } from '../../../provenance/verify-release.ts';
 import type { ProofOptions, UpdateOptions } from '../options/update-options.ts';
@@ -52,7 +56,7 @@ export async function readExpectedDigests(
   // Without a release directory or archive, the trust file is only used for the channel file.
   if (trust !== null && (release !== null || archive !== null)) {
     const told = await readVerifiedRelease(options);
-    for (const [name, { digest, platforms }] of Object.entries(told.images)) {
+    for (const [name, { reference, digest, platforms }] of Object.entries(told.images)) {
       const own = Object.keys(platforms).filter(createPlatformPredicate(platform));
       if (own.length === 0)
         throw new UpdateError(
@@ -63,9 +67,11 @@ export async function readExpectedDigests(
         const { manifest, config } = platforms[each] ?? {};
         return [manifest ?? [], config ?? []].flat();
       });
-      add(name, [digest, ...parts]);
       const known = platforms[own[0] ?? '']?.layers;
-      if (known !== undefined) layers.set(name, known);
+      for (const key of listImageNames(name, { reference })) {
+        add(key, [digest, ...parts]);
+        if (known !== undefined) layers.set(key, known);
+      }
     }
     for (const [name, digest] of Object.entries(told.files)) files.set(name, digest);
     settings = told.settings;

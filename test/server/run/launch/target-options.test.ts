@@ -19,7 +19,10 @@ it.each<[platform: string, images: string[]]>([
 ])('on %s, expects any digest of %j', async (platform, images) => {
   expect(await createUpdaterTargetOptions({ to: 'v1.5.0', proof }, engineOf(platform))).toEqual([
     ...['--target', 'v1.5.0'],
-    ...images.flatMap((what) => ['--expect', `app=${sha256(what)}`]),
+    // The service may have another name in the compose file of an instance.
+    ...['app', 'ghcr.io/acme/svc'].flatMap((name) =>
+      images.flatMap((what) => ['--expect', `${name}=${sha256(what)}`]),
+    ),
     ...['--expect-file', `compose.yaml=${sha256('compose')}`],
   ]);
 });
@@ -30,7 +33,7 @@ it('lists each digest once, and no digests without a signature', async () => {
   const engine = engineOf('linux/amd64');
   const expected = { ...proof, images: { app }, files: {} };
   expect(await createUpdaterTargetOptions({ to: 'v1.5.0', proof: expected }, engine)).toEqual([
-    ...['--target', 'v1.5.0', '--expect', `app=${one}`],
+    ...['--target', 'v1.5.0', '--expect', `app=${one}`, '--expect', `x=${one}`],
   ]);
   expect(await createUpdaterTargetOptions({ to: 'v1.5.0-canary.3' }, engine)).toEqual(['--target', 'canary']);
 });

@@ -78,12 +78,13 @@ describe('expected digests of a release', () => {
   });
 
   it.each([[], ['--target', 'v1.5.0'], ['--target', '1.5.0']])(
-    'are those in the signed release.json with the options %j',
+    'are those in the signed release.json, for the service and for the repository, with the options %j',
     async (...target) => {
+      const names = ['app', 'ghcr.io/acme/svc'];
       expect(await asked([...(await given()), ...target])).toEqual({
-        images: new Map([['app', new Set(['a', 'b', 'c'].map(digest))]]),
+        images: new Map(names.map((name) => [name, new Set(['a', 'b', 'c'].map(digest))])),
         files: new Map([['compose.yaml', digest('d')]]),
-        layers: new Map([['app', { [digest('e')]: 7 }]]),
+        layers: new Map(names.map((name) => [name, { [digest('e')]: 7 }])),
       });
     },
   );
