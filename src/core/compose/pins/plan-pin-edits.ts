@@ -93,8 +93,18 @@ function createPartEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text
   // All users of the compose file share a floating default, such as `${V:-stable}`. The version of this instance is
   // therefore set in its env file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
-    return createVariableEdit(files, part.variable, text);
+    return createVariableEdit(files, part.variable, replaceInDefault(pin, part, text));
   return createSegmentEdit(files, pin, part, text);
+}
+
+/** Returns the whole default with a new tag, because the variable may contain more than the tag. */
+function replaceInDefault({ resolved }: Pin, part: SourceSegment, text: string): string {
+  const all = splitIntoSourceSegments(resolved, 0, resolved.text.length);
+  const whole = all.find(
+    ({ source, start, end }) => source === part.source && start <= part.start && part.end <= end,
+  );
+  const { text: old, start } = whole ?? part;
+  return `${old.slice(0, part.start - start)}${text}${old.slice(part.end - start)}`;
 }
 
 function createTagInsertion(files: ProjectFiles, pin: Pin, tag: string): TextEdit {

@@ -218,6 +218,12 @@ describe('the update of a pin', () => {
       env('V=v1.5.0\nI=svc:$V'),
     ],
     ['a default that is canary', one('svc:${V:-canary}', 'A=1'), 'v1.5.0', env('A=1\nV=v1.5.0\n')],
+    [
+      'a default that is a whole reference with canary',
+      one('${I:-r.io/svc:canary}', 'A=1'),
+      'v1.5.0',
+      env('A=1\nI=r.io/svc:v1.5.0\n'),
+    ],
     ['a floating default in an env file', one('svc:$V', 'V=${C:-canary}'), 'v1.5.0', env('V=${C:-v1.5.0}')],
     ['no tag to canary', one('r:5000/svc # c'), 'canary', one('r:5000/svc:canary # c')],
     ['no tag in a variable to canary', one('$I', 'I=svc # c'), 'canary', env('I=svc:canary # c')],
