@@ -71,18 +71,36 @@ export async function readServeSettings(
     delete rest[key];
   }
   const said = libraryOptionsSchema.parse(rest);
-  const { updaterImage = null, app = said.product?.services?.[0] ?? 'app' } = said;
+  const usualApp = said.product?.services?.[0] ?? 'app';
+  const { updaterImage = null, app = usualApp } = said;
   const options = { ...said, updaterImage, app };
   const functions = { authorize: () => null, store: { get: () => null, set: () => false } };
   try {
     const { path } = validateInstanceOptions({ ...options, ...functions });
     if (data && secret !== null && mistakes.length === 0)
-      return { settings: { ...data, path, secret, token, options } };
+      return {
+        settings: {
+          ...data,
+          callbacksUrl: data.callbacksUrl && replaceHost(data.callbacksUrl, usualApp, app),
+          path,
+          secret,
+          token,
+          options,
+        },
+      };
   } catch (cause) {
     mistakes.push((cause as Error).message);
   }
   // zod formats each error as two lines, which are joined here.
   return { mistakes: mistakes.flatMap((text) => text.replaceAll(/\n\s+/g, ' ').split('\n')) };
+}
+
+/** In the settings of all instances, the app has its usual name. An instance may have another name for it. */
+function replaceHost(address: string, usual: string, own: string): string {
+  const url = new URL(address);
+  if (url.hostname !== usual.toLowerCase() || own === usual) return address;
+  url.hostname = own;
+  return url.href;
 }
 
 type Given = Record<string, unknown>;

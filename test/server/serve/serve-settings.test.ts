@@ -49,6 +49,15 @@ it('needs only a few variables', async () => {
   });
 });
 
+it.each([
+  ['http://app:8080/updates', 'larder_web', 'http://larder_web:8080/updates'],
+  ['http://app:8080/updates', 'app', 'http://app:8080/updates'],
+  ['http://app.example.org/updates', 'web', 'http://app.example.org/updates'],
+])('sends the callbacks for %s to the app of the instance, %s', async (address, app, expected) => {
+  const read = await readServeSettings({ ...good, SVC_SERVE_CALLBACKS_URL: address, SVC_SERVE_APP: app });
+  expect(read).toMatchObject({ settings: { callbacksUrl: expected, options: { app } } });
+});
+
 it('reads a file, and variables override its values', async () => {
   const path = file(
     'serve.yaml',
