@@ -103,6 +103,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
       'data',
       ...below('compose', 'health inspect plan prepare restore-point verify'),
     ],
+    'compose/enable': ['run', 'compose/inspect', 'compose/verify-edit'],
     'compose/bump': ['run', 'run/log', 'compose/inspect', 'compose/verify-edit'],
     compose: [
       ...run,

@@ -24,6 +24,9 @@ export class Installed {
   /** The output of the updater, in order. */
   readonly said: { words: string; result: UpdateResult }[] = [];
 
+  /** Additional variables of the updater. */
+  environment: Readonly<Record<string, string>> = {};
+
   readonly #published = new Set<ReleaseName>();
 
   private constructor(product: Product, form: Form, directory: string, place: Place) {
@@ -72,7 +75,8 @@ export class Installed {
 
   /** Runs `docker run … svc-updater WORDS` with an accelerated clock. */
   async run(...words: string[]): Promise<UpdateResult> {
-    const result = await new UpdaterRun(this, words, { env: fastClock(pace) }).done;
+    const result = await new UpdaterRun(this, words, { env: { ...fastClock(pace), ...this.environment } })
+      .done;
     this.said.push({ words: words.join(' '), result });
     return result;
   }
@@ -106,7 +110,7 @@ export class Installed {
   }
 
   /** Waits until every container runs, containers with a health check are healthy, and the app responds. */
-  private async waitUntilUp(): Promise<void> {
+  async waitUntilUp(): Promise<void> {
     for (const end = performance.now() + 120_000; ; await sleep(100)) {
       const found = await findContainers(this.name);
       const unwell = found.filter(

@@ -85,7 +85,7 @@ const vaultwarden: Product = {
 };
 
 /** No tag at all, as in the documentation. */
-const jellyfin: Product = {
+export const jellyfin: Product = {
   title: 'Jellyfin',
   origin: 'https://jellyfin.org/docs/general/installation/container',
   read,

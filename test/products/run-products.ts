@@ -63,7 +63,7 @@ async function tryOne([product, form]: [Product, Form], host: TestHost, options:
     const installed = await Installed.start(host, product, form);
     try {
       for (const name of trialNames) {
-        if (options.trials !== undefined && !options.trials.includes(name)) continue;
+        if (!(options.trials ?? trialNames.filter((each) => each !== 'enable')).includes(name)) continue;
         const trial = form.name === 'no version' ? withoutVersion[name] : trials[name];
         if (trial === undefined) continue;
         facts[name] = await trial(installed).catch((error: Error) => [`${error.stack ?? error}`]);

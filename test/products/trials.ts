@@ -1,5 +1,6 @@
 import { differs } from '../judge/differs.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
+import { tryEnable } from './enable-trial.ts';
 import type { Installed } from './installed.ts';
 import { floats, type ReleaseName, tagsOf } from './product.ts';
 import { judgeMoved, judgeSame, type View, view } from './view.ts';
@@ -130,6 +131,8 @@ export const trials = {
       ...judgeOwnWords(installed.product, result),
     ];
   },
+  /** Only run if it is chosen: the other trials expect other tags. */
+  enable: tryEnable,
 } as const satisfies Record<string, Trial>;
 
 /** For tags that are not versions, the newer tag is unknown: the owner has to edit the file. */

@@ -308,6 +308,11 @@ export const refusedCodeTable = {
     advice:
       'Fix the cause reported in the log, then run the rehearsal again. If the running version cannot start in isolation, update with --restore-point and without --rehearse.',
   },
+  'enable-refused': {
+    meaning:
+      'The lines that the update button needs cannot be added to these files. The log contains the reason.',
+    advice: 'Add the lines manually. The documentation of the product contains them.',
+  },
   'path-taken': {
     meaning:
       'The compose directory has the same path as a directory that the updater image already contains.',

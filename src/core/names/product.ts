@@ -28,6 +28,8 @@ export interface Product {
   readonly ready?: readonly string[];
   /** Command that checks an instance before an update, unless a label of the image sets another command. */
   readonly preflight?: readonly string[];
+  /** Image, without its tag, that runs `svc-updater serve`. The command `enable` adds a service with this image. */
+  readonly updatesImage?: string;
 }
 
 /** `save` includes the data of a service in restore points, `none` excludes it. */
@@ -85,6 +87,12 @@ const productSchema = z.strictObject(
     ),
     ready: z.optional(commandSchema),
     preflight: z.optional(commandSchema),
+    updatesImage: z.optional(
+      text(
+        /^(?:[a-z0-9.-]+(?::\d{1,5})?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*$/,
+        'an image without a tag, such as ghcr.io/acme/larder-updates',
+      ),
+    ),
   },
   'it must be an object',
 );
@@ -111,6 +119,7 @@ export function createProduct(given: ProductOptions): Product {
     ...(given.data !== undefined && { data: given.data }),
     ...(given.ready !== undefined && { ready: given.ready }),
     ...(given.preflight !== undefined && { preflight: given.preflight }),
+    ...(given.updatesImage !== undefined && { updatesImage: given.updatesImage }),
   };
 }
 

@@ -68,7 +68,7 @@ export interface ComposeService {
 export interface ComposeModel {
   name: string;
   services: Record<string, ComposeService>;
-  networks?: Record<string, { name?: string; external?: boolean } | null>;
+  networks?: Record<string, { name?: string; external?: boolean; internal?: boolean } | null>;
   volumes?: Record<string, { name?: string; external?: boolean; driver_opts?: object } | null>;
   /** `environment` is the name of the variable that contains the content. */
   configs?: Record<string, { file?: string; content?: string; environment?: string } | null>;

@@ -52,16 +52,7 @@ export async function bumpVersionPins(
   log.enterPhase('plan');
   const project = await readBumpProject(options, log);
   await requireNoUnfinishedUpdate(projectDirectoryOf(project));
-  const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
-  try {
-    // Docker looks for plugins in its configuration directory, which is a temporary directory here. List the user's
-    // plugin directory, so that Docker finds compose.
-    const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
-    await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
-    const engine = new Engine(
-      { host: 'unix:///nonexistent', tls: [], configDirectory: config },
-      { home: homedir(), signal },
-    );
+  return withOfflineEngine(signal, async (engine) => {
     const { draft, edits } = await planBump(project, engine, options, log);
     const paths = draft.changes.map(({ path }) => path);
     for (const warning of await checkReplacementPermissions(paths)) log.warn(warning);
@@ -90,6 +81,22 @@ export async function bumpVersionPins(
     const next = `to apply the change, run ${nextCommands(options, project)}`;
     log.info(`updated to ${options.to.tag}; ${next}`, { outcome: 'updated' });
     return 'updated';
+  });
+}
+
+/** Calls `use` with an engine that can only run compose commands that read files. */
+export async function withOfflineEngine<T>(
+  signal: AbortSignal,
+  use: (engine: Engine) => Promise<T>,
+): Promise<T> {
+  const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
+  try {
+    // Docker looks for plugins in its configuration directory, which is a temporary directory here. List the user's
+    // plugin directory, so that Docker finds compose.
+    const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
+    await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
+    const address = { host: 'unix:///nonexistent', tls: [], configDirectory: config };
+    return await use(new Engine(address, { home: homedir(), signal }));
   } finally {
     await rm(config, { recursive: true, force: true });
   }

@@ -37,6 +37,7 @@ interface ServerBundle {
 // These functions load code that an update of a compose project does not use. A shorter program starts faster.
 const loadSwarm = () => import('../swarm/index.ts');
 const loadBump = () => import('./bump.ts');
+const loadEnable = () => import('./enable.ts');
 const loadRehearse = () => import('./rehearse.ts');
 const loadReport = () => import('./write-report.ts');
 
@@ -50,6 +51,13 @@ const commands: Record<UpdaterCommand, (line: CommandLine) => number | Promise<n
       const { bumpVersionPins } = await loadBump();
       return exitCodes[await bumpVersionPins(line, log, signal)];
     }),
+  enable: (line) =>
+    line.values.has('to')
+      ? withLog(
+          line,
+          async (log, { signal }) => (await (await loadEnable()).enableFiles(line, log, signal)).exitCode,
+        )
+      : enableRunning(line),
   update: withInstance({
     kind: 'run',
     onProject: async (context, instance, soFar) => {
@@ -77,6 +85,13 @@ const commands: Record<UpdaterCommand, (line: CommandLine) => number | Promise<n
   report: (line) => withEngine(line, async (given) => (await loadReport()).writeReport(given)),
   serve: async () => ((await import(serverBundle)) as ServerBundle).serve(process.env),
 };
+
+const enableRunning = withInstance({
+  kind: 'look',
+  again: 'enable',
+  onProject: async (context, instance, soFar, line) =>
+    (await loadEnable()).enableInstance(context, instance, soFar, line),
+});
 
 /** No other file sets the exit code or exits the process. */
 process.exitCode = await main(process.argv.slice(2));

@@ -4,7 +4,7 @@ from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
-VERSION, SECRET = os.environ["LARDER_VERSION"], os.environ["UPDATES_SECRET"]
+VERSION, SECRET = os.environ["LARDER_VERSION"], os.environ.get("UPDATES_SECRET")
 UPDATES, CALLBACKS, ROLES = "/api/v1/instance/update", "/updates-callbacks/", {"anna": "admin", "ben": "user"}
 PAGE = f"""<!doctype html><title>larder</title><h1>larder {VERSION}</h1>
 <script type="module">import {{ setTexts }} from "{UPDATES}/elements.js"; setTexts({{ product: "larder" }})</script>
@@ -33,7 +33,7 @@ class Platform(BaseHTTPRequestHandler):
         text = (body if isinstance(body, str) else json.dumps(body)).encode()
         self.send(status, {"Content-Type": "text/html; charset=utf-8", **headers}, [text])
     def callback(self, request, user):
-        if not hmac.compare_digest(self.headers.get("Authorization", "").encode(), f"Bearer {SECRET}".encode()):
+        if not SECRET or not hmac.compare_digest(self.headers.get("Authorization", "").encode(), f"Bearer {SECRET}".encode()):
             self.answer(403)
         elif request == "GET jobs":
             rows = sql("SELECT title, state, since * 1000 FROM job WHERE state != 'done'")

@@ -62,15 +62,15 @@ export async function startFeed(files: Feed['files']): Promise<Feed> {
 /** The platform of test/platform/python, whose updates `svc-updater serve` serves, with v1.0.0. */
 export async function startPythonPlatform(
   host: TestHost,
-  options: Pick<PythonOptions, 'feed' | 'registry' | 'publish' | 'queue'>,
+  options: Pick<PythonOptions, 'feed' | 'registry' | 'publish' | 'queue'> & { compose?: string },
 ): Promise<PythonPlatform> {
   const name = `${host.run}-${randomBytes(3).toString('hex')}`;
   return started(
     new PythonPlatform(host, {
+      compose: await fileOf('compose.yaml'),
       ...options,
       name,
       port: await freePort(),
-      compose: await fileOf('compose.yaml'),
     }),
   );
 }
@@ -155,7 +155,8 @@ DOCKER_SOCKET=${engineSocket}
     const values = { UPDATER: updaterImage, VERSION: version };
     const context = join(this.directory, 'build', version);
     const feed = { url: this.#feed.url, trust: { keys: [platformPublisher.key] } };
-    const settings = `${await fileOf('serve.yaml')}feed: ${JSON.stringify(feed)}\n`;
+    const file = await fileOf('serve.yaml');
+    const settings = `${file}feed: ${JSON.stringify(feed)}\ncontainerName: ${this.name}-updater\n`;
     await this.write(`build/${version}/serve.yaml`, settings);
     const broken = version === 'v1.4.0' ? 'COPY agent.mjs /usr/local/lib/svc-updater/\n' : '';
     await this.write(`build/${version}/agent.mjs`, brokenUpdater);
@@ -181,7 +182,11 @@ DOCKER_SOCKET=${engineSocket}
     const images = Object.fromEntries(
       Object.entries(digests).map(([service, digest]) => [
         service,
-        { reference: `larder/${service}`, digest, platforms: {} },
+        {
+          reference: `${this.image}${service === 'app' ? '' : '-updates'}:${version}`,
+          digest,
+          platforms: {},
+        },
       ]),
     );
     const release = { format: 1, product: 'larder', version, channel: 'stable', publishedAt };

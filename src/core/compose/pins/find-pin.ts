@@ -60,6 +60,16 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
   return { service, reference, referenceText: resolved.text, tag, location: location, resolved };
 }
 
+/**
+ * Returns the tag of a service as written, with its variable. If the tag cannot be separated from the repository, returns
+ * the resolved tag.
+ */
+export function findWrittenTag(files: ProjectFiles, service: string): string {
+  const { image } = findEffectiveImage(files, service);
+  const [, written] = /:((?:\$\{[^{}]*\}|[\w.$-])+)(?:@.*)?$/s.exec(image.text) ?? [];
+  return written ?? requirePin(files, service).tag.text;
+}
+
 /** Returns null if the pin cannot be read or changed. */
 export function findUsablePin(files: ProjectFiles, service: string): Pin | null {
   try {

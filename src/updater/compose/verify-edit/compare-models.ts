@@ -178,7 +178,7 @@ interface Difference {
   to: unknown;
 }
 
-function findModelDifferences(before: unknown, after: unknown, path: string[]): Difference[] {
+export function findModelDifferences(before: unknown, after: unknown, path: string[]): Difference[] {
   if (before === after) return [];
   if (isObject(before) && isObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)]);

@@ -237,6 +237,18 @@ export const bumpOptionTable = {
   log: { ...log, help: 'Log format (default: line)' },
 } satisfies Record<string, UpdaterOption>;
 
+export const enableOptionTable = {
+  yes: {
+    value: 'HASH',
+    form: [/^[0-9a-f]{12}$/, 'the hash that the dry run printed'],
+    help: 'Write the changes of the dry run with this hash; without this option, only print them',
+  },
+  undo: { help: 'Remove the lines that enable added; the version stays pinned' },
+  to: { ...release, help: 'Running version. Reads only the files, so that no container has to run' },
+  file: { ...bumpOptionTable.file, inFile: false, help: `With --to: ${bumpOptionTable.file.help}` },
+  'env-file': { ...bumpOptionTable['env-file'], help: `With --to: ${bumpOptionTable['env-file'].help}` },
+} satisfies Record<string, UpdaterOption>;
+
 export type UpdaterOptionTable = OptionTable<UpdaterOption>;
 
 const selectUpdateOptions = (...names: (keyof typeof updateOptionTable)[]): UpdaterOptionTable =>
@@ -252,6 +264,7 @@ export const commandNames = [
   'rollback',
   'restore-point',
   'bump',
+  'enable',
   'explain',
   'report',
   'serve',
@@ -279,6 +292,10 @@ export const optionsByCommand: Readonly<Record<UpdaterCommand, UpdaterOptionTabl
   },
   'restore-point': selectUpdateOptions('project', 'dir', 'container', 'restore-dir', 'log'),
   bump: bumpOptionTable,
+  enable: {
+    ...selectUpdateOptions('project', 'dir', 'container', 'service', 'log'),
+    ...enableOptionTable,
+  },
   explain: {},
   // `report` has no data options, because inspecting data could disturb a database that an update is using.
   report: {

@@ -140,6 +140,20 @@ export function bumpOptionsOf({ values }: CommandLine) {
   };
 }
 
+export function enableOptionsOf({ values }: CommandLine) {
+  const { all, one, isOn } = createValueReader(values);
+  return {
+    /** Hash of the dry run; null for a dry run. */
+    yes: one('yes'),
+    undo: isOn('undo'),
+    /** Tag of the running version; null if the containers show it. */
+    to: one('to'),
+    dir: one('dir'),
+    files: all('file'),
+    envFiles: all('env-file'),
+  };
+}
+
 export const logFormatOf = ({ values }: CommandLine): LogFormat =>
   createValueReader(values).one('log') === 'json' ? 'json' : 'line';
 

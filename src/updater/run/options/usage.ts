@@ -4,6 +4,7 @@ import { type Product, roleLabelOf, svcProduct } from '../../../core/names/produ
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import {
   bumpOptionTable,
+  enableOptionTable,
   environmentVariableOf,
   optionsByCommand,
   rollbackOptionTable,
@@ -56,6 +57,7 @@ If the update fails before the new version starts, the instance is restored.
   ${name}-updater rollback [options]   Restore version and data from the restore point (dry run without --yes)
   ${name}-updater restore-point rm     Remove the restore point
   ${name}-updater bump [options]       Change version pins in files, without an engine
+  ${name}-updater enable [options]     Add what the button on the product's page needs to the compose file (dry run without --yes)
   ${name}-updater explain [CODE]       Explain the code of a refused or failed update; without CODE, list all codes
   ${name}-updater report > FILE        Write an archive (tar.gz) for an issue: log, plan and versions, without secrets
   ${name}-updater serve                Run an HTTP service with status, dialog and automatic updates for any product
@@ -71,6 +73,8 @@ ${formatSharedOptions('report', '.')}
 
 Options for bump:
 ${linesOf(bumpOptionTable)}
+${formatSharedOptions('enable', ', and:')}
+${linesOf(enableOptionTable)}
 Settings of an instance can be stored in ${settingsFileName} in its compose directory. Options and variables override them.
 
 Mount the engine socket (this gives root access to the host) and the compose directory at the same path as on the host:

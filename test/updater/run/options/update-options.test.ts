@@ -226,7 +226,7 @@ describe('the options of a command line', () => {
         { SVC_UPDATER_PULL_TIMEOUT: 'soon', SVC_UPDATER_LOG: 'xml' },
       ),
     ).toEqual([
-      'unknown command "updat": use update, plan, fetch, rehearse, rollback, restore-point, bump, explain, report or serve',
+      'unknown command "updat": use update, plan, fetch, rehearse, rollback, restore-point, bump, enable, explain, report or serve',
       'unknown option --nope',
       '--accept-drift takes no value',
       `--target must be a release in the format of the product's tags (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable, not "abc def"`,

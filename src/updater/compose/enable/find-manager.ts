@@ -1,0 +1,12 @@
+/** Directories in which a program keeps the compose files that it writes again from its own database. */
+const managedDirectories: readonly (readonly [form: RegExp, manager: string])[] = [
+  [/^\/data\/compose\/\d+(?:\/|$)/, 'Portainer'],
+  [/^\/data\/coolify\//, 'Coolify'],
+  [/^\/var\/lib\/casaos\//, 'CasaOS'],
+  [/^\/etc\/dokploy\//, 'Dokploy'],
+  [/\/umbrel\/app-data\//, 'umbrelOS'],
+];
+
+/** Returns the program that manages a compose directory; null if there is none. */
+export const findManager = (directory: string): string | null =>
+  managedDirectories.find(([form]) => form.test(directory))?.[1] ?? null;

@@ -1,0 +1,19 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { expect, it } from 'vitest';
+import { isTrackedByGit } from '../../../../src/updater/compose/enable/is-tracked-by-git.ts';
+import { temporaryDirectory } from '../../../rig/temporary-directory.ts';
+
+it('finds whether a repository lists a file', async () => {
+  const root = await temporaryDirectory();
+  const git = (...args: string[]) => execa('git', ['-c', 'core.hooksPath=/dev/null', ...args], { cwd: root });
+  await mkdir(join(root, 'one'));
+  for (const name of ['.env', 'one/.env', 'one/x.env']) await writeFile(join(root, name), 'A=b\n');
+  expect(await isTrackedByGit(join(root, 'one/.env'))).toBe(false);
+  await git('init', '--quiet');
+  await git('add', 'one/.env');
+  expect(await isTrackedByGit(join(root, 'one/.env'))).toBe(true);
+  expect(await isTrackedByGit(join(root, '.env'))).toBe(false);
+  expect(await isTrackedByGit(join(root, 'one/x.env'))).toBe(false);
+});
