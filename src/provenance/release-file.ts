@@ -78,4 +78,10 @@ export const createPlatformPredicate =
 export const listImageNames = (
   service: string,
   { reference }: Pick<ReleaseFile['images'][string], 'reference'>,
-): string[] => [service, reference.replace(/@.*$/s, '').replace(/:[^:/]*$/, '')];
+): string[] => [
+  service,
+  reference
+    .replace(/@.*$/s, '')
+    .replace(/:[^:/]*$/, '')
+    .replace(/^docker\.io\/(?:library\/)?/, ''),
+];

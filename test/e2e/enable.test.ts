@@ -110,6 +110,7 @@ it('adds the button to the compose file of a user, who then updates with it and 
   await platform.compose('up', '-d', 'pantry');
   expect(await files()).toEqual([composeOf('v1.0.0'), oldEnv]);
   expect(await modeOf('.env')).toBe(mode);
+  await execa('docker', ['rm', '--force', `${platform.project}-updates-1`]);
   expect((await enable('--undo')).last).toBe('unchanged: the service updates is not in the files');
 });
 

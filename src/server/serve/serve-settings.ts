@@ -74,6 +74,8 @@ export async function readServeSettings(
   const usualApp = said.product?.services?.[0] ?? 'app';
   const { updaterImage = null, app = usualApp } = said;
   const options = { ...said, updaterImage, app };
+  const callbacks = data?.callbacksUrl && replaceHost(data.callbacksUrl, usualApp, app);
+  if (data?.callbacksUrl && !callbacks) mistakes.push(`callbacksUrl cannot contain the service name ${app}`);
   const functions = { authorize: () => null, store: { get: () => null, set: () => false } };
   try {
     const { path } = validateInstanceOptions({ ...options, ...functions });
@@ -81,7 +83,7 @@ export async function readServeSettings(
       return {
         settings: {
           ...data,
-          callbacksUrl: data.callbacksUrl && replaceHost(data.callbacksUrl, usualApp, app),
+          callbacksUrl: callbacks ?? null,
           path,
           secret,
           token,
@@ -95,12 +97,15 @@ export async function readServeSettings(
   return { mistakes: mistakes.flatMap((text) => text.replaceAll(/\n\s+/g, ' ').split('\n')) };
 }
 
-/** In the settings of all instances, the app has its usual name. An instance may have another name for it. */
-function replaceHost(address: string, usual: string, own: string): string {
+/**
+ * In the settings of all instances, the app has its usual name. An instance may have another name for it. Returns null
+ * if that name cannot be the host of an address.
+ */
+function replaceHost(address: string, usual: string, own: string): string | null {
   const url = new URL(address);
   if (url.hostname !== usual.toLowerCase() || own === usual) return address;
   url.hostname = own;
-  return url.href;
+  return url.hostname === own.toLowerCase() ? url.href : null;
 }
 
 type Given = Record<string, unknown>;

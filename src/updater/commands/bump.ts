@@ -122,7 +122,7 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
  * Rejects edits during an unfinished update: if the update restores the files, the edits are undone.
  * @throws UpdateError journal-pending
  */
-async function requireNoUnfinishedUpdate(directory: string): Promise<void> {
+export async function requireNoUnfinishedUpdate(directory: string): Promise<void> {
   const journal = await readUnfinishedJournal(stateDirectoryOf(directory));
   if (journal === null || !hasMixedVersions(journal)) return;
   throw createUnfinishedRunError(journal);

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { formatShortComposeCommand } from '../../core/command-line/compose-command.ts';
+import type { ProjectDraft } from '../../core/compose/draft.ts';
 import { isPinShared, requirePin } from '../../core/compose/pins/find-pin.ts';
 import type { Pin } from '../../core/compose/pins/pin.ts';
 import {
@@ -20,15 +21,26 @@ import { settingsFileName } from '../../core/names/state-directory-name.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { listProjectContainersWithCache } from '../../engine/containers/project-containers.ts';
 import { isUp, serviceOf } from '../../engine/objects/container.ts';
-import { createEnvPlaceholders } from '../compose/bump/plan-bump.ts';
+import { createEnvPlaceholders, listServicesWithEnvFile } from '../compose/bump/plan-bump.ts';
 import { bumpDirectoryOf, readBumpProject } from '../compose/bump/read-bump-project.ts';
 import { checkDrift } from '../compose/drift/index.ts';
 import { chooseVersionTag, requirePublishedService } from '../compose/enable/choose-version-tag.ts';
 import { findManager } from '../compose/enable/find-manager.ts';
 import { isTrackedByGit } from '../compose/enable/is-tracked-by-git.ts';
-import { planDisable, planEnable, requireUpdatesImage } from '../compose/enable/plan-enable.ts';
+import {
+  isServiceEnabled,
+  planDisable,
+  planEnable,
+  requireUpdatesImage,
+  secretOf,
+} from '../compose/enable/plan-enable.ts';
 import { planSettingsChange } from '../compose/enable/settings-change.ts';
-import { formatWorkers, secretVariable, updatesName } from '../compose/enable/updates-service.ts';
+import {
+  formatWorkers,
+  secretReference,
+  secretVariable,
+  updatesName,
+} from '../compose/enable/updates-service.ts';
 import { requireExpectedEnableChanges } from '../compose/enable/verify-enable.ts';
 import {
   type FoundInstance,
@@ -47,11 +59,10 @@ import type { CommandLine } from '../run/options/command-line.ts';
 import { addSettingsFromFile } from '../run/options/settings-file.ts';
 import { enableOptionsOf, updateOptionsOf } from '../run/options/update-options.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { createUnfinishedRunError, readUnfinishedJournal } from '../run/state/journal.ts';
 import { findRunningLockHolder } from '../run/state/lock.ts';
 import { formatRunName } from '../run/state/run-names.ts';
-import { backupDirectoryOf, openStateDirectory, stateDirectoryOf } from '../run/state/state-directory.ts';
-import { withOfflineEngine } from './bump.ts';
+import { backupDirectoryOf, openStateDirectory } from '../run/state/state-directory.ts';
+import { requireNoUnfinishedUpdate, withOfflineEngine } from './bump.ts';
 
 /** Shown instead of the secret in a dry run, and part of its hash. The secret is generated when the files are written. */
 const secretPlaceholder = 'generated';
@@ -62,6 +73,8 @@ interface EnableTarget {
   log: Log;
   compose: Compose;
   files: ProjectFiles;
+  /** Directory of the settings file. */
+  directory: string;
   app: string;
   workers: readonly string[];
   socket: string;
@@ -69,8 +82,10 @@ interface EnableTarget {
   backup: string | null;
   /** Whether the service `updates` has a running container. */
   isRunning: boolean;
+  /** Requires that no update is running or unfinished. Called again before files are written. */
+  checkIdle(): Promise<void>;
   /** Requires that files and containers are the same. */
-  checkInstance(): Promise<void>;
+  checkDrift(): Promise<void>;
   /** Chooses the tag of the services whose tag is not a version. If null, their tags stay. */
   chooseTag(pins: readonly Pin[]): Promise<string | null>;
   /** Requires that the registry has the service `updates` with this tag. */
@@ -87,16 +102,14 @@ export async function enableInstance(
   const { engine, log, options } = context;
   const { location, paths } = instance;
   const repository = requireUpdatesImage(options.product);
-  const journal = await readUnfinishedJournal(stateDirectoryOf(location.mountedAt));
-  if (journal !== null) throw createUnfinishedRunError(journal);
-  const holder = await findRunningLockHolder(engine, location.mountedAt);
-  if (holder !== null)
+  requireUnmanagedDirectory(location.directory);
+  const checkIdle = async () => {
+    await requireNoUnfinishedUpdate(location.mountedAt);
+    const holder = await findRunningLockHolder(engine, location.mountedAt);
+    if (holder === null) return;
     throw new UpdateError('update-running', `an update has been running since ${holder.since}`);
-  const manager = findManager(location.directory);
-  if (manager !== null)
-    throw new UpdateError('enable-refused', `${manager} writes the compose file of this project`, {
-      advice: `Add the lines in ${manager}. The documentation of the product contains them.`,
-    });
+  };
+  await checkIdle();
   const { containers, cachedEngine } = await listProjectContainersWithCache(engine, location.name);
   requireNoUnrelatedContainers(containers, instance, options, null);
   const own = containers.filter((each) => serviceOf(each) === updatesName);
@@ -115,12 +128,14 @@ export async function enableInstance(
     log,
     compose,
     files,
+    directory: location.mountedAt,
     app: options.app,
     workers: installation.workers.map(({ name }) => name).filter((name) => name !== updatesName),
     socket: paths.toHost(engine.address.host.replace(/^unix:\/\//, '')) ?? defaultSocket,
     backup: formatRunName(context.startedAt),
     isRunning: own.some(isUp),
-    checkInstance: () => checkDrift({ engine, log }, installation, drift),
+    checkIdle,
+    checkDrift: () => checkDrift({ engine, log }, installation, drift),
     chooseTag: (pins) => chooseVersionTag({ engine, log }, installation, pins),
     checkRelease: (pin, tag) => requirePublishedService(engine, installation, { repository, pin, tag }),
   });
@@ -132,27 +147,32 @@ const defaultSocket = '/var/run/docker.sock';
 export async function enableFiles(given: CommandLine, log: Log, signal: AbortSignal): Promise<RunOutcome> {
   const { dir, to, files: paths, envFiles } = enableOptionsOf(given);
   requireUpdatesImage(given.product);
-  const line = await addSettingsFromFile(given, bumpDirectoryOf({ dir, files: paths }), log);
+  const settingsDirectory = bumpDirectoryOf({ dir, files: paths });
+  const line = await addSettingsFromFile(given, settingsDirectory, log);
   const { app, workers } = updateOptionsOf(line);
   const files = await readBumpProject({ dir, files: paths, envFiles }, log);
+  const directory = projectDirectoryOf(files);
+  requireUnmanagedDirectory(directory);
   return withOfflineEngine(signal, (engine) =>
     changeFiles({
       line,
       log,
       compose: new Compose(engine, {
         name: '',
-        directory: projectDirectoryOf(files),
+        directory,
         files: files.composeFiles.map(({ path }) => path),
         envFiles: envFiles.length === 0 ? [] : files.envFiles.map(({ path }) => path),
       }),
       files,
+      directory: settingsDirectory,
       app,
       workers: workers.filter((name) => name !== updatesName),
       socket: defaultSocket,
       backup: null,
       isRunning: false,
-      checkInstance: async () => {},
-      chooseTag: async () => to,
+      checkIdle: () => requireNoUnfinishedUpdate(directory),
+      checkDrift: async () => {},
+      chooseTag: async (pins) => requireSameVersion(pins, to),
       checkRelease: async () => {},
     }),
   );
@@ -170,75 +190,111 @@ async function changeFiles(target: EnableTarget): Promise<RunOutcome> {
     log.addMaskRules(() => createModelMaskRules(model));
     return model;
   };
+  await target.checkIdle();
   const before = await resolve(files, []);
-  const isEnabled = before.services[updatesName]?.image?.startsWith(`${product.updatesImage}:`) ?? false;
+  const isThere = isServiceEnabled(before, product);
+  const isEnabled = isThere && (undo || secretOf(files) !== '');
   if (isEnabled !== undo) return logUnchanged(target, isEnabled);
-  await target.checkInstance();
+  await target.checkDrift();
   const pins = [app, ...workers].map((service) => requirePin(files, service));
   const tag = undo ? null : await target.chooseTag(pins);
   const planWith = (secret: string) =>
     undo
       ? planDisable(files, app)
       : planEnable(files, before, { product, app, workers, tag, socket, secret });
-  const draft = planWith(secretPlaceholder);
+  const { draft, lines } = planWith(secretPlaceholder);
   const images = new Map(
     pins.map(({ service }) => [service, requirePin(draft.files, service).referenceText] as const),
   );
-  const pin = pins[0];
+  const [pin] = pins;
   if (!undo && pin) await target.checkRelease(pin, requirePin(draft.files, app).tag.text);
-  const after = await resolve(
-    draft.files,
-    draft.changes.map(({ path }) => path),
-  );
-  const changed = requireExpectedEnableChanges(before, after, {
-    app,
-    images,
-    hasSharedPin: (service) => isPinShared(files, service, pins),
-  });
-  const settingsPath = join(projectDirectoryOf(files), settingsFileName);
+  const edited = draft.changes.map(({ path }) => path);
+  const expected = {
+    ...{ app, images, undo, lines },
+    hasReference: listProjectFiles(draft.files).some(({ text }) => text.includes(secretReference)),
+    hasSharedPin: (service: string) => isPinShared(files, service, pins),
+  };
+  const changed = [
+    ...requireExpectedEnableChanges(before, await resolve(draft.files, edited), expected),
+    ...listServicesWithEnvFile(files, edited),
+  ].filter((name, index, all) => name !== updatesName && all.indexOf(name) === index);
+  const settingsPath = join(target.directory, settingsFileName);
   const old = (await readTextFileIfExists(settingsPath))?.text ?? null;
   const settings = planSettingsChange(settingsPath, old, { product, app, workers, undo });
-  const withSettings = (changes: readonly FileReplacement[]) => [...changes, ...(settings ? [settings] : [])];
-  const planned = withSettings(draft.changes);
-  for (const { path } of undo ? [] : draft.files.envFiles) {
-    if (!(await isTrackedByGit(path))) continue;
-    throw new UpdateError(
-      'enable-refused',
-      `Git tracks ${displayPathOf(files, path)}, which would contain a secret`,
-      {
-        advice: 'Remove the file from the repository with git rm --cached, then run enable again.',
-      },
-    );
-  }
+  const list = ({ changes }: ProjectDraft) => sortChanges(files, changes, settings);
+  const planned = list(draft);
+  if (!undo) await requireUntrackedFiles(draft.files);
   const hash = hashOfChanges(planned);
+  const restarts = `it restarts ${joinWithAnd(changed)}, unavailable until the new containers are ready`;
   if (yes === null) {
     if (!undo) log.warn(`this gives ${updatesName} root access to this machine through the engine's socket`);
-    for (const change of planned) {
-      const name = displayPathOf(files, change.path);
-      for (const each of formatFileDifference(name, change, draft.files, { hidden: [secretVariable] }))
-        log.info(each);
-    }
+    for (const change of planned) for (const each of formatChange(change, draft.files)) log.info(each);
+    log.info(`after these changes, docker compose up recreates ${joinWithAnd(changed)}`);
     return logPlanResult(log, `to write these changes, run the same command with --yes ${hash}`);
   }
   if (yes !== hash)
     throw new UpdateError('file-changed', `the changes are not those of the dry run with the hash ${yes}`, {
-      advice: `Run the command without --yes, and check its changes.`,
+      advice: 'Run the command without --yes, and check its changes.',
     });
-  const changes = withSettings(planWith(randomBytes(32).toString('hex')).changes);
+  const changes = list(planWith(randomBytes(32).toString('hex')).draft);
+  await target.checkIdle();
   log.enterPhase('write');
   await writeFiles(changes, target);
   log.info(`changed ${joinWithAnd(changes.map(({ path }) => displayPathOf(files, path)))}`);
-  const services = changed.filter((name) => name !== updatesName);
-  const restarts = `it restarts ${joinWithAnd(services)}, unavailable until the new containers are ready`;
-  const start = formatStartCommand(compose, undo ? services : [...services, updatesName]);
+  const start = formatStartCommand(compose, undo ? changed : [...changed, updatesName]);
   const removal = undo ? `. Then remove the container and the volume of ${updatesName}` : '';
-  const word = undo ? 'removed' : 'added';
-  return logSuccess(
-    log,
-    'updated',
-    `${word} the service ${updatesName}; to apply the change, run ${start} (${restarts})${removal}`,
-    {},
-  );
+  const message = `${undo ? 'removed' : 'added'} the service ${updatesName}; to apply the change, run ${start} (${restarts})${removal}`;
+  return logSuccess(log, 'updated', message, {});
+}
+
+/** @throws UpdateError enable-refused */
+function requireUnmanagedDirectory(directory: string): void {
+  const manager = findManager(directory);
+  if (manager === null) return;
+  throw new UpdateError('enable-refused', `${manager} writes the compose file of this project`, {
+    advice: `Add the lines in ${manager}. The documentation of the product contains them.`,
+  });
+}
+
+/** @throws UpdateError enable-refused if the app is pinned to another version than the specified one */
+function requireSameVersion([pin]: readonly Pin[], to: string | null): string | null {
+  const isOther = pin?.tag.kind === 'release' && pin.tag.version !== to?.replace(/^v/, '');
+  if (!isOther) return to;
+  throw new UpdateError('enable-refused', `${pin.service} is pinned to ${pin.tag.text}, not to ${to}`, {
+    advice: 'Specify the running version with --to.',
+  });
+}
+
+/** The env file is written first, because the compose file requires the secret, but not the other way round. */
+function sortChanges(
+  { composeFiles, linkedFiles = [] }: ProjectFiles,
+  changes: readonly FileReplacement[],
+  settings: FileReplacement | null,
+): FileReplacement[] {
+  const isCompose = ({ path }: FileReplacement) =>
+    [...composeFiles, ...linkedFiles].some((each) => each.path === path);
+  return [
+    ...changes.filter((change) => !isCompose(change)),
+    ...changes.filter(isCompose),
+    ...(settings === null ? [] : [settings]),
+  ];
+}
+
+/** @throws UpdateError enable-refused */
+async function requireUntrackedFiles(files: ProjectFiles): Promise<void> {
+  for (const { path } of files.envFiles) {
+    if (!(await isTrackedByGit(path))) continue;
+    const message = `Git tracks ${displayPathOf(files, path)}, which would contain a secret`;
+    const advice = 'Remove the file from the repository with git rm --cached, then run enable again.';
+    throw new UpdateError('enable-refused', message, { advice });
+  }
+}
+
+/** A last line without a line break is unchanged if lines are added after it. It may be secret, so it is not shown. */
+function formatChange({ path, before, after }: FileReplacement, files: ProjectFiles): string[] {
+  const closed = (text: string) => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
+  const change = { path, before: before && closed(before), after: closed(after) };
+  return formatFileDifference(displayPathOf(files, path), change, files, { hidden: [secretVariable] });
 }
 
 function logUnchanged({ log, compose, app, isRunning }: EnableTarget, isEnabled: boolean): RunOutcome {
@@ -266,7 +322,8 @@ async function writeFiles(
   const directory = projectDirectoryOf(files);
   if (backup !== null) await openStateDirectory(directory);
   await replaceFiles(changes, {
-    runId: backup ?? randomBytes(4).toString('hex'),
+    // The id is always the same, so that temporary files of a killed run are removed.
+    runId: 'enable',
     backupDirectory: backup && join(backupDirectoryOf(directory), backup),
     planned: listProjectFiles(files),
     warn: (sentence) => log.warn(sentence),

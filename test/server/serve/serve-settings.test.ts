@@ -58,6 +58,12 @@ it.each([
   expect(read).toMatchObject({ settings: { callbacksUrl: expected, options: { app } } });
 });
 
+it('rejects a service name that cannot be the host of the callbacks', async () => {
+  expect(await mistakesOf({ ...good, SVC_SERVE_APP: 'My_App.1' })).toEqual([
+    'callbacksUrl cannot contain the service name My_App.1',
+  ]);
+});
+
 it('reads a file, and variables override its values', async () => {
   const path = file(
     'serve.yaml',

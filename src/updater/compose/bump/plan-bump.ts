@@ -1,4 +1,5 @@
 import { homedir } from 'node:os';
+import type { FileReference } from '../../../core/compose/compose-file.ts';
 import { applyEditsToDraft, createDraft } from '../../../core/compose/draft.ts';
 import {
   type ComposeSource,
@@ -109,17 +110,29 @@ export async function createEnvPlaceholders(files: ProjectFiles): Promise<Placeh
 
 const isSet = ({ variables }: ComposeSource, name: string): boolean => (variables(name)?.text ?? '') !== '';
 
+/** Returns the services that read one of the files with `env_file`. */
+export const listServicesWithEnvFile = (files: ProjectFiles, paths: readonly string[]): string[] =>
+  resolveIncludeTree(files).sources.flatMap((layer) =>
+    layer.file.serviceNames.filter((name) =>
+      layer.file
+        .getService(name)
+        ?.envFiles.some((link) => paths.includes(resolveEnvFilePath(layer, link) ?? '')),
+    ),
+  );
+
 /** Returns the env file paths of all services. An entry is null if its path contains an unset required variable. */
 function envFilesOf(layer: ComposeSource): (string | null)[] {
   const links = layer.file.serviceNames.flatMap((name) => layer.file.getService(name)?.envFiles ?? []);
-  return links.map((link) => {
-    try {
-      return resolveReferencedPath(layer, link);
-    } catch (error) {
-      if (error instanceof UpdateError) return null;
-      throw error;
-    }
-  });
+  return links.map((link) => resolveEnvFilePath(layer, link));
+}
+
+function resolveEnvFilePath(layer: ComposeSource, link: FileReference): string | null {
+  try {
+    return resolveReferencedPath(layer, link);
+  } catch (error) {
+    if (error instanceof UpdateError) return null;
+    throw error;
+  }
 }
 
 /**

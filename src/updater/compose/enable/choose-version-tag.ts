@@ -50,7 +50,7 @@ export async function requirePublishedService(
       `the registry does not have ${repository}:${tag}, so the running version cannot be updated from its page`,
       { advice: 'Update to a newer version with docker compose, then run enable again.' },
     );
-  if (isVersionTag(pin.tag.kind) || tag !== pin.tag.text) return;
+  if (pin.tag.kind === 'release' || tag !== pin.tag.text) return;
   if (await isRunningImage(engine, installation, pin, tag)) return;
   throw new UpdateError(
     'enable-refused',

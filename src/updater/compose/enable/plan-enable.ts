@@ -11,7 +11,7 @@ import { applyTextEdits, createTextEdit, type TextEdit } from '../../../core/com
 import { parseEnvAssignments } from '../../../core/compose/env-file.ts';
 import { findWrittenTag, requirePin } from '../../../core/compose/pins/find-pin.ts';
 import { isSamePublisher, parseImageReference } from '../../../core/compose/pins/image-reference.ts';
-import { planPinEdits } from '../../../core/compose/pins/plan-pin-edits.ts';
+import { planPinEdits, updatedReferenceOf } from '../../../core/compose/pins/plan-pin-edits.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../core/compose/variables.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
@@ -40,67 +40,107 @@ export interface EnableRequest {
   secret: string;
 }
 
-/**
- * Plans the lines of the service `updates`, its volume, and the secret. Tags such as `latest` become the running
- * version.
- * @throws UpdateError enable-refused with the lines to paste
- */
-export function planEnable(files: ProjectFiles, model: ComposeModel, request: EnableRequest): ProjectDraft {
-  const { product, app, workers, tag } = request;
-  const pins = [app, ...workers].map((service) => requirePin(files, service));
-  const floating = tag === null ? [] : pins.filter((pin) => !isVersionTag(pin.tag.kind));
-  const pinned = applyEditsToDraft(
-    createDraft(files),
-    planPinEdits(
-      files,
-      floating.map((pin) => ({ pin, tag: tag ?? '' })),
-    ),
-  );
-  const image = `${requireUpdatesImage(product)}:${findWrittenTag(pinned.files, app)}`;
-  const network = chooseNetwork(model, app);
-  const service = { product, app, workers, image, socket: request.socket, network: network ?? null };
-  const refuse = (why: string): never => {
-    throw createEnableError(why, formatLinesToPaste(service));
-  };
-  const own = parseImageReference(image.replace(/:[^:/]*$/, ''));
-  if (network === undefined) refuse(`${app} has no network of its own, so ${updatesName} cannot reach it`);
-  if (own !== null && pins[0] && !isSamePublisher(pins[0].reference, own))
-    refuse(`${pins[0].reference.repository} and ${own.repository} do not have the same publisher`);
-  if (updatesName in model.services) refuse(`the project already has a service ${updatesName}`);
-  if (model.volumes && updatesName in model.volumes)
-    refuse(`the project already has a volume ${updatesName}`);
-  const edits = planLines(pinned.files, app, (indent) => formatUpdatesService(service, indent));
-  if (edits === null) return refuse(`the definition of ${app} cannot be extended automatically`);
-  const draft = applyEditsToDraft(pinned, edits);
-  return isSecretSet(files) ? draft : setDraftVariable(draft, secretVariable, request.secret);
+/** The planned edits, and the lines that an operator can add instead. */
+interface EnablePlan {
+  draft: ProjectDraft;
+  lines: readonly string[];
 }
 
-/** Plans the removal of the lines that `planEnable` adds. The version stays pinned. */
-export function planDisable(files: ProjectFiles, app: string): ProjectDraft {
+/**
+ * Plans the lines of the service `updates`, its volume, and the secret. Tags such as `latest` become the running
+ * version. If the service is there, only a missing secret is added.
+ * @throws UpdateError enable-refused with the lines to paste
+ */
+export function planEnable(files: ProjectFiles, model: ComposeModel, request: EnableRequest): EnablePlan {
+  const { product, app, workers, tag, socket } = request;
+  const repository = requireUpdatesImage(product);
+  const withSecret = (draft: ProjectDraft) =>
+    secretOf(files) === '' ? setDraftVariable(draft, secretVariable, request.secret) : draft;
+  if (isServiceEnabled(model, product)) return { draft: withSecret(createDraft(files)), lines: [] };
+  const own = parseImageReference(repository);
+  const pins = [app, ...workers].map((service) => requirePin(files, service));
+  const moved = pins.filter(({ tag: { kind }, reference }) => {
+    const isFloating = !isVersionTag(kind) && reference.digest === null;
+    return isFloating && own !== null && isSamePublisher(reference, own);
+  });
+  const moves = tag === null ? [] : moved.map((pin) => ({ pin, tag }));
+  const pinned = applyEditsToDraft(createDraft(files), planPinEdits(files, moves));
+  const image = `${repository}:${findWrittenTag(pinned.files, app)}`;
+  const network = chooseNetwork(model, app);
+  const service = { product, app, workers, image, socket, network: network ?? null };
+  const images = new Map(moves.map((move) => [move.pin.service, updatedReferenceOf(move)] as const));
+  const lines = formatLinesToPaste(service, images);
+  const refuse = (why: string): never => {
+    throw createEnableError(why, lines);
+  };
+  const [first] = pins;
+  if (own === null || (first && !isSamePublisher(first.reference, own)))
+    refuse(`${first?.reference.repository} and ${repository} do not have the same publisher`);
+  if (network === undefined)
+    refuse(`${app} has no network that only this project uses, so ${updatesName} cannot reach it safely`);
+  if (updatesName in model.services) refuse(`the project already has a service ${updatesName}`);
+  if (files.composeFiles.some((file) => hasVolume(file)))
+    refuse(`the project already has a volume ${updatesName}`);
+  if (secretVariable in (model.services[app]?.environment ?? {}))
+    refuse(`${app} already has the variable ${secretVariable}`);
+  if (secretOf(files) !== '' && !/^[!-~]{32,}$/.test(secretOf(files)))
+    refuse(`the value of ${secretVariable} must have at least 32 ASCII characters without spaces`);
+  const edits = planLines(pinned.files, app, (indent) => formatUpdatesService(service, indent));
+  if (edits === null) return refuse(`the definition of ${app} cannot be extended automatically`);
+  return { draft: withSecret(applyEditsToDraft(pinned, edits)), lines };
+}
+
+/** Whether the product's own service is in the project. */
+export const isServiceEnabled = ({ services }: ComposeModel, product: Product): boolean =>
+  services[updatesName]?.image?.startsWith(`${product.updatesImage}:`) ?? false;
+
+const hasVolume = (file: TextFile): boolean =>
+  getParsedComposeFile(file).documents.some((yaml) =>
+    yaml.keys(yaml.get(yaml.contents, 'volumes')).includes(updatesName),
+  );
+
+/**
+ * Plans the removal of the lines that `planEnable` adds. The version stays pinned. The secret stays in the env file if
+ * a compose file still uses it.
+ */
+export function planDisable(files: ProjectFiles, app: string): EnablePlan {
   const paths = [
     ['services', updatesName],
     ['services', app, 'environment', secretVariable],
     ['volumes', updatesName],
   ];
-  const inCompose = files.composeFiles.map((file) => {
-    const root = getParsedComposeFile(file).documents[0]?.contents;
-    return { file, edits: paths.flatMap((path) => removeEntry(file, root, path) ?? []) };
-  });
-  const inEnv = files.envFiles.map((file) => ({ file, edits: removeAssignment(file, secretVariable) }));
-  return [...inCompose, ...inEnv].reduce((draft, { file: { path, text: before }, edits }) => {
+  const removeFrom = (draft: ProjectDraft, { path, text: before }: TextFile, edits: readonly TextEdit[]) => {
     if (edits.length === 0) return draft;
     const text = applyTextEdits(before, edits);
     // If the file did not end with a line break, `enable` has added one.
     const restored = before.endsWith('\n') ? text : text.replace(/\r?\n$/, '');
     return setDraftFileText(draft, { path, text: restored }, `removed ${updatesName}`);
+  };
+  const draft = files.composeFiles.reduce((before, file) => {
+    const root = getParsedComposeFile(file).documents[0]?.contents;
+    return removeFrom(
+      before,
+      file,
+      paths.flatMap((path) => removeEntry(file, root, path) ?? []),
+    );
   }, createDraft(files));
+  const { composeFiles, linkedFiles = [] } = draft.files;
+  const isUsed = [...composeFiles, ...linkedFiles].some(({ text }) => text.includes(secretVariable));
+  const envFiles = isUsed ? [] : files.envFiles;
+  return {
+    draft: envFiles.reduce(
+      (each, file) => removeFrom(each, file, removeAssignment(file, secretVariable)),
+      draft,
+    ),
+    lines: [],
+  };
 }
 
 export const createEnableError = (why: string, lines: readonly string[]): UpdateError =>
   new UpdateError('enable-refused', why, {
-    detail: lines.length === 0 ? [] : ['lines for the compose file:', ...lines],
+    detail: lines,
     ...(lines.length > 0 && {
-      advice: `Add the lines from the log to the compose file, and ${secretVariable} with the output of openssl rand -hex 32 to its env file.`,
+      advice: `Add the lines from the log to the files, and ${secretVariable} with the output of openssl rand -hex 32 to the env file.`,
     }),
   });
 
@@ -115,8 +155,9 @@ export function requireUpdatesImage({ name, updatesImage }: Product): string {
 /** Whether a tag is a version, or a part of one, and therefore changed by each update. */
 export const isVersionTag = (kind: string): boolean => kind === 'release' || kind === 'part';
 
-const isSecretSet = ({ envFiles }: ProjectFiles): boolean =>
-  (createVariableLookup(envFiles)(secretVariable)?.text ?? '') !== '';
+/** Returns the value in the env files; empty if there is none. */
+export const secretOf = ({ envFiles }: Pick<ProjectFiles, 'envFiles'>): string =>
+  createVariableLookup(envFiles)(secretVariable)?.text ?? '';
 
 /** Returns null if the app is not defined in block style in one of the project's own files. */
 function planLines(

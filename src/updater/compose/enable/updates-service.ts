@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { stringify } from 'yaml';
 import type { Product } from '../../../core/names/product.ts';
+import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 
 /** Name of the service that runs `svc-updater serve`, and of its volume. Products forward requests to this name. */
@@ -56,24 +57,44 @@ export function formatUpdatesService(facts: UpdatesServiceFacts, indent: number)
   return toLines({ [updatesName]: service }, indent);
 }
 
-/** Formats all lines that an operator adds manually, in the order of a compose file. */
-export function formatLinesToPaste(facts: UpdatesServiceFacts): string[] {
-  const app = toLines({ [facts.app]: { environment: { [secretVariable]: secretReference } } }, 2);
-  const services = [...app, ...formatUpdatesService(facts, 2)].map((line) => `  ${line}`);
-  return ['services:', ...services, 'volumes:', `  ${updatesName}:`];
+/**
+ * Formats all lines that an operator adds manually, in the order of a compose file.
+ * @param images - new references of the services whose tags become versions, keyed by service
+ */
+export function formatLinesToPaste(
+  facts: UpdatesServiceFacts,
+  images: ReadonlyMap<string, string>,
+): string[] {
+  const { product, app, workers } = facts;
+  const environment = { [secretVariable]: secretReference };
+  const own = [app, ...workers].flatMap((name) => {
+    const image = images.get(name);
+    const lines = { ...(image !== undefined && { image }), ...(name === app && { environment }) };
+    return Object.keys(lines).length > 0 ? toLines({ [name]: lines }, 2) : [];
+  });
+  const services = [...own, ...formatUpdatesService(facts, 2)].map((line) => `  ${line}`);
+  return [
+    'lines for the compose file:',
+    ...['services:', ...services, 'volumes:', `  ${updatesName}:`],
+    ...(hasUsualServices(product, app, workers)
+      ? []
+      : [`line for ${settingsFileName}:`, `services: [${[app, ...workers, updatesName].join(', ')}]`]),
+  ];
 }
 
 const toLines = (value: object, indent: number): string[] =>
   stringify(value, { indent, lineWidth: 0 }).trimEnd().split('\n');
 
 /**
- * Returns the network that the new service joins: null for the default network, undefined if the app has none. Prefers
- * a network with access to the internet, because the service reads the releases there.
+ * Returns the network that the new service joins: null for the default network, undefined if there is none. A network
+ * that other projects use is not chosen, because they may have a service with the same name. A network with access to
+ * the internet is preferred, because the service reads the releases there.
  */
 export function chooseNetwork({ services, networks }: ComposeModel, app: string): string | null | undefined {
   const service = services[app];
   if (service?.network_mode !== undefined) return undefined;
   const names = Object.keys(service?.networks ?? { default: null });
-  if (names.includes('default')) return null;
-  return names.find((name) => networks?.[name]?.internal !== true) ?? names[0];
+  const own = names.filter((name) => networks?.[name]?.external !== true);
+  if (own.includes('default')) return null;
+  return own.find((name) => networks?.[name]?.internal !== true) ?? own[0];
 }

@@ -1,4 +1,4 @@
-import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference, shortRepositoryOf } from '../../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Image } from '../../../engine/objects/container.ts';
 import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
@@ -56,7 +56,8 @@ export function findVerifiedDigests(
   expected: ExpectedDigests['images'],
 ): ReadonlySet<string> {
   const { repository = '' } = parseImageReference(reference) ?? {};
-  return new Set([...(expected.get(service) ?? []), ...(expected.get(repository) ?? [])]);
+  const names = [service, repository, shortRepositoryOf(repository)];
+  return new Set(names.flatMap((name) => [...(expected.get(name) ?? [])]));
 }
 
 /**

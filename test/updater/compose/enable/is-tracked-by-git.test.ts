@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, it } from 'vitest';
@@ -16,4 +16,13 @@ it('finds whether a repository lists a file', async () => {
   expect(await isTrackedByGit(join(root, 'one/.env'))).toBe(true);
   expect(await isTrackedByGit(join(root, '.env'))).toBe(false);
   expect(await isTrackedByGit(join(root, 'one/x.env'))).toBe(false);
+  await symlink('one/.env', join(root, 'link.env'));
+  expect(await isTrackedByGit(join(root, 'link.env'))).toBe(true);
+  for (const flag of ['--skip-worktree', '--assume-unchanged', '--index-version=4']) {
+    await git('update-index', flag, 'one/.env');
+    expect(await isTrackedByGit(join(root, 'one/.env')), flag).toBe(true);
+  }
+  await rename(join(root, '.git'), join(root, 'one/git'));
+  await writeFile(join(root, '.git'), 'gitdir: one/git\n');
+  expect(await isTrackedByGit(join(root, 'one/.env'))).toBe(true);
 });

@@ -11,6 +11,7 @@ import {
   planEnable,
 } from '../../../../src/updater/compose/enable/plan-enable.ts';
 
+const secret = 'a'.repeat(64);
 const updatesImage = 'ghcr.io/acme/larder-updates';
 const product = createProduct({ name: 'larder', services: ['app', 'updates'], updatesImage });
 const request: EnableRequest = {
@@ -19,7 +20,7 @@ const request: EnableRequest = {
   workers: [],
   tag: 'v1.4.2',
   socket: '/run/user/1000/$docker.sock',
-  secret: 'a1b2',
+  secret,
 };
 
 const filesOf = (text: string, env: string | null = null) => ({
@@ -30,7 +31,7 @@ const filesOf = (text: string, env: string | null = null) => ({
 /** The part of compose's model that the plan reads. */
 const modelOf = (text: string) => ({ name: 'larder', services: {}, ...parse(text, { merge: true }) });
 const enable = (text: string, env: string | null = null, changes: Partial<EnableRequest> = {}) =>
-  planEnable(filesOf(text, env), modelOf(text), { ...request, ...changes });
+  planEnable(filesOf(text, env), modelOf(text), { ...request, ...changes }).draft;
 const textOf = ({ files }: ProjectDraft) => files.composeFiles[0]?.text ?? '';
 const envOf = ({ files }: ProjectDraft) => files.envFiles[0]?.text ?? null;
 
@@ -93,7 +94,7 @@ ${service}    # no more
 volumes:
   updates:
 `);
-    expect(envOf(draft)).toBe('UPDATES_SECRET=a1b2\n');
+    expect(envOf(draft)).toBe(`UPDATES_SECRET=${secret}\n`);
   });
 
   it('keeps a version, and uses its variable for the new service', () => {
@@ -110,7 +111,7 @@ volumes:
 `;
     const model = modelOf(text);
     model.services.app.networks = { inside: null, web: null };
-    const draft = planEnable(filesOf(text, 'A=1'), model, request);
+    const { draft } = planEnable(filesOf(text, 'A=1'), model, request);
     const after = parse(textOf(draft));
     expect(after.services.app).toEqual({
       image: 'ghcr.io/acme/larder:${TAG:-1.4.2}',
@@ -122,16 +123,16 @@ volumes:
       networks: ['web'],
     });
     expect(after.volumes).toEqual({ data: null, updates: null });
-    expect(envOf(draft)).toBe('A=1\nUPDATES_SECRET=a1b2\n');
+    expect(envOf(draft)).toBe(`A=1\nUPDATES_SECRET=${secret}\n`);
   });
 
   it('sets the version in the env file if a variable has a floating default', () => {
     const draft = enable(
       'services:\n  app:\n    image: ghcr.io/acme/larder:${TAG:-latest}\n',
-      'UPDATES_SECRET=old\n',
+      `UPDATES_SECRET=${secret}\n`,
     );
     expect(parse(textOf(draft)).services.updates.image).toBe(`${updatesImage}:\${TAG:-latest}`);
-    expect(envOf(draft)).toBe('UPDATES_SECRET=old\nTAG=v1.4.2\n');
+    expect(envOf(draft)).toBe(`UPDATES_SECRET=${secret}\nTAG=v1.4.2\n`);
   });
 
   it('names the services of the instance if they are not those of the product', () => {
@@ -156,7 +157,7 @@ volumes:
     [
       'another network',
       `services:\n  app:\n    ${app}\n    network_mode: host\n`,
-      'app has no network of its own',
+      'app has no network that only this project uses',
     ],
     [
       'a service of that name',
@@ -167,6 +168,21 @@ volumes:
       'a volume of that name',
       `services:\n  app:\n    ${app}\nvolumes: {updates: {}}\n`,
       'already has a volume updates',
+    ],
+    [
+      'only networks that other projects use',
+      `services:\n  app:\n    ${app}\n    networks: {proxy: {}}\nnetworks: {proxy: {external: true}}\n`,
+      'app has no network that only this project uses',
+    ],
+    [
+      'a variable of that name',
+      `services:\n  app:\n    ${app}\n    environment: {UPDATES_SECRET: x}\n`,
+      'app already has the variable UPDATES_SECRET',
+    ],
+    [
+      'another publisher behind a variable',
+      'services:\n  app:\n    image: evil/larder:${TAG:-v1.4.2}\n',
+      'same publisher',
     ],
     ['another publisher', 'services:\n  app:\n    image: linkding:1.0.0\n', 'do not have the same publisher'],
     ['a definition in braces', `services:\n  app: {${app}}\n`, 'cannot be extended automatically'],
@@ -195,9 +211,37 @@ volumes:
     expect(pasted.volumes).toEqual({ updates: null });
   });
 
+  it('refuses a secret that is too short', () => {
+    const files = filesOf(`services:\n  app:\n    ${app}\n`, 'UPDATES_SECRET=short');
+    expect(() => planEnable(files, modelOf(files.composeFiles[0]?.text ?? ''), request)).toThrow(
+      'at least 32',
+    );
+  });
+
+  it('adds only the secret if the service is there without it', () => {
+    const { draft } = planEnable(
+      filesOf(textOf(enable(`services:\n  app:\n    ${app}\n`))),
+      modelOf(`services:\n  updates:\n    image: ${updatesImage}:v1.4.2\n`),
+      request,
+    );
+    expect(draft.changes.map(({ path }) => path)).toEqual(['/opt/larder/.env']);
+  });
+
+  it('shows the tags and the services to paste', () => {
+    const latest = 'image: ghcr.io/acme/larder:latest';
+    const text = `services:\n  web: {${latest}}\n  jobs:\n    ${latest}\n  db:\n    image: postgres:latest\n`;
+    const { detail } = refusal(text, { app: 'web', workers: ['jobs', 'db'] });
+    expect(detail).toContain('services: [web, jobs, db, updates]');
+    const pasted = parse(detail.slice(1, -2).join('\n'));
+    expect(pasted.services).toMatchObject({
+      web: { image: 'ghcr.io/acme/larder:v1.4.2' },
+      jobs: { image: 'ghcr.io/acme/larder:v1.4.2' },
+    });
+    expect(pasted.services.db).toBeUndefined();
+  });
+
   it('refuses a product without an image for the service', () => {
     const { updatesImage: _, ...without } = product;
-    expect(refusal('services: {}', { product: without, app: 'app' }).code).toBe('no-app');
     expect(refusal(`services:\n  app:\n    ${app}\n`, { product: without }).message).toContain(
       'has no updatesImage',
     );
@@ -205,6 +249,15 @@ volumes:
 });
 
 describe('planDisable', () => {
+  it('keeps a secret that a file still uses', () => {
+    const used = '\nx-note: ${UPDATES_SECRET:-}\n';
+    const files = filesOf(
+      `services:\n  app:\n    image: a/b:1\n    environment: {UPDATES_SECRET: "\${UPDATES_SECRET:?}"}${used}`,
+      'UPDATES_SECRET=x\n',
+    );
+    expect(planDisable(files, 'app').draft.changes).toEqual([]);
+  });
+
   const option = <T>(...values: T[]) => fc.constantFrom(...values);
   const layouts = fc.record({
     step: option(1, 2, 4),
@@ -245,7 +298,7 @@ describe('planDisable', () => {
         expect(JSON.stringify(after.services.app.environment)).toContain('UPDATES_SECRET');
         expect(Object.keys(after.volumes)).toContain('updates');
         expect(after.services.db).toEqual(modelOf(text).services.db);
-        const undone = planDisable(draft.files, 'app');
+        const { draft: undone } = planDisable(draft.files, 'app');
         expect(textOf(undone)).toBe(text);
       }),
       { numRuns: 500 },

@@ -13,10 +13,20 @@ describe('planSettingsChange', () => {
     ['other settings', 'rehearse: true\n', 'rehearse: true\nservices: [web, jobs, updates]\n'],
     ['a list in brackets', 'services: [web, jobs] # mine\n', 'services: [web, jobs, updates] # mine\n'],
     ['a list in lines', 'services:\n- web\n- jobs # mine\n', 'services:\n- web\n- jobs # mine\n- updates\n'],
-    ['an indented list', 'services:\n  - web\n', 'services:\n  - web\n  - updates\n'],
+    ['an indented list', 'services:\n  - web\n', 'services:\n  - web\n  - jobs\n  - updates\n'],
+    ['a longer list', 'services: [web, jobs, more]\n', 'services: [web, jobs, more, updates]\n'],
   ])('adds the service to %s', (_, text, after) => {
     expect(change(text)).toBe(after);
   });
+
+  it.each(['{data: {db: none}}\n', '  rehearse: true\n', 'rehearse: true\n...\n'])(
+    'refuses a file that would become invalid, with the line: %j',
+    (text) => {
+      expect(() => change(text)).toThrow(
+        expect.objectContaining({ code: 'enable-refused', detail: ['services: [web, jobs, updates]'] }),
+      );
+    },
+  );
 
   it('changes nothing if the product has the services of the instance', () => {
     expect(change(null, 'app', false, [])).toBeNull();

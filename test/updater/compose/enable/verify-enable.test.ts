@@ -21,6 +21,9 @@ const after: ComposeModel = {
 };
 const expected = {
   app: 'app',
+  undo: false,
+  hasReference: false,
+  lines: [],
   hasSharedPin: (service: string) => service === 'learning',
   images: new Map([
     ['app', 'acme/larder:v1.4.2'],
@@ -52,7 +55,35 @@ describe('requireExpectedEnableChanges', () => {
     expect(requireExpectedEnableChanges(from, to, expected)).toEqual(['app', 'worker', 'learning']);
   });
 
+  it('returns the app if the service is removed', () => {
+    const { app = {}, worker = {} } = after.services;
+    const from = {
+      ...after,
+      services: { app: { ...app, environment: { UPDATES_SECRET: 'x' } }, worker, updates },
+    };
+    const to = { name: 'larder', services: { app: { image: 'acme/larder:v1.4.2' }, worker } };
+    expect(requireExpectedEnableChanges(from, to, { ...expected, undo: true })).toEqual(['app']);
+  });
+
+  const lost = { ...after.services.app, environment: { A: 'b' } };
+  it.each<[string, ComposeModel, boolean]>([
+    ['without the secret', withServices({ app: lost }), false],
+    ['without the volume', { ...after, volumes: {} }, false],
+    ['with a volume of another project', { ...after, volumes: { updates: { external: true } } }, false],
+    ['with the service, although it is removed', after, true],
+    ['with the secret, although it is removed', { ...after, services: { app, worker }, volumes: {} }, true],
+  ])('refuses an edit %s', (_, model, undo) => {
+    const from = undo ? after : { ...before, volumes: {} };
+    expect(() =>
+      requireExpectedEnableChanges(from, model, { ...expected, undo, hasReference: undo }),
+    ).toThrow('not all lines of updates');
+  });
+
   it.each<[string, ComposeModel]>([
+    [
+      'services.worker.environment',
+      withServices({ worker: { ...worker, environment: { UPDATES_SECRET: 'x' } } }),
+    ],
     ['services.app.environment.A', withServices({ app: { ...app, environment: { UPDATES_SECRET: 'x' } } })],
     ['services.app.image', withServices({ app: { ...app, image: 'acme/larder:v2.0.0' } })],
     ['services.worker.environment', withServices({ worker: { ...worker, environment: { B: 'c' } } })],
