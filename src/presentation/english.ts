@@ -201,7 +201,7 @@ export const englishTexts = {
     'Stuck jobs do not finish on their own. Cancel them, or choose “Update anyway” to interrupt all jobs.',
   willBeInterrupted: 'These jobs will be interrupted:',
   cannotUpdate: (product: string) => `${product} cannot be updated from this page`,
-  manualCommands: 'Run these commands on the server, in the directory that contains the compose file:',
+  manualCommands: 'On the server, run this in the directory that contains the compose file:',
   otherUpdateInProgress: 'Another update is in progress',
 
   rollBackToVersion: (version: string) => `Roll back to ${version}…`,

@@ -266,14 +266,7 @@ function downtimeText(status: Status, last: number | null, t: TextsAndFormats): 
 }
 
 /** Reasons caused by the server's deployment. They are shown with the commands for a manual update. */
-const deploymentCodes: readonly string[] = [
-  'not-compose',
-  'swarm',
-  'no-engine',
-  'no-directory',
-  'store-unavailable',
-  'unrelated-container',
-];
+const deploymentCodes: readonly string[] = ['swarm', 'no-engine', 'no-directory', 'store-unavailable'];
 /** Reasons that do not hide the available update. */
 const passedCodes: readonly string[] = [
   'up-to-date',
@@ -294,22 +287,32 @@ export function presentBlockingReason(
   const { code, message, jobs = [], since } = reason;
   if (passedCodes.includes(code)) return null;
   if (jobs.length > 0) return presentJobs(jobs, status, context, t);
-  const isOther = code === 'update-running';
   const why = t.sentence(formatCodeText(t.reasons, code, message));
-  const heading = isOther ? t.otherUpdateInProgress : t.cannotUpdate(t.product);
-  const age = isOther ? t.age(since) : '';
+  if (code === 'update-running') {
+    const age = t.age(since);
+    return {
+      kind: 'other-update',
+      heading: t.otherUpdateInProgress,
+      about: age && t.startedAgo(age),
+      announcement: `${t.otherUpdateInProgress}. ${why}`,
+      ticks: age !== '',
+      parts: [{ kind: 'text', text: why }],
+      actions: [checkButton(context, t)],
+    };
+  }
+  const available = presentAvailableUpdate(status, context, t);
+  const heading = t.cannotUpdate(t.product);
   const manual = deploymentCodes.includes(code) ? status.manual : [];
   return {
-    kind: isOther ? 'other-update' : 'not-possible',
-    heading,
-    about: age && t.startedAgo(age),
+    ...available,
+    kind: 'not-possible',
     announcement: `${heading}. ${why}`,
-    ticks: age !== '',
     parts: [
-      { kind: 'text', text: why },
+      createMessageBox('warn', heading, [why]),
       { kind: 'commands', heading: t.manualCommands, lines: manual },
+      ...available.parts.filter((part) => part && /box|notes|path/.test(part.kind)),
     ],
-    actions: [checkButton(context, t)],
+    actions: [checkButton(context, t), ...available.actions.filter((action) => action && 'url' in action)],
   };
 }
 

@@ -3,6 +3,7 @@ import type { Status } from '../wire/status.ts';
 import { fetchJobs } from './application/fetch-jobs.ts';
 import { listIncludedReleases } from './available-update/choose-update.ts';
 import { estimateUpdateSeconds } from './available-update/estimate-seconds.ts';
+import { listManualUpdateCommands } from './deployment/manual-commands.ts';
 import type { Prefetcher } from './prefetch/prefetcher.ts';
 import { fetchBuildServers } from './reasons/build-servers.ts';
 import type { Rehearser } from './rehearsal/rehearser.ts';
@@ -41,6 +42,7 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
     hasRestorePoint: settings.restorePoint,
     now: Date.now(),
   });
+  const deployment = observation.home ?? observation.noHome?.known;
   const reason = observations.findReasonAgainst(observation, jobs, offer.upToDate?.message ?? null);
   return {
     version: settings.version,
@@ -61,7 +63,7 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
     preparation: settings.preparation,
     restorePoint: settings.restorePoint ? { downtimeSeconds: findDataSavingDowntimeSeconds(past) } : null,
     buildServers,
-    manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
+    manual: deployment ? listManualUpdateCommands(deployment, settings, offer.next?.version) : [],
     run,
     now: new Date().toISOString(),
     ...(notes && { releases: listIncludedReleases(offer, known) }),

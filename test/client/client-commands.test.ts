@@ -58,7 +58,7 @@ describe.concurrent('svc instance status', () => {
     [
       'an unsupported environment',
       { status: { reason: { code: 'no-engine', message: 'the engine does not answer' } } },
-      /^Cannot update now: the engine does not answer\.\nRun these commands on the server, in the directory that contains the compose file:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
+      /^Update available: v1\.5\.0, .*\nCannot update now: the engine does not answer\.\n {2}On the server, run this in the directory that contains the compose file: docker run .* --target v1\.5\.0\n$/m,
     ],
     [
       'a recall, and the newer release',

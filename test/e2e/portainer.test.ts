@@ -2,6 +2,8 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { svcProduct } from '../../src/core/names/product.ts';
+import { listManualUpdateCommands } from '../../src/server/deployment/manual-commands.ts';
 import { composeText } from '../rig/compose-text.ts';
 import { engineSocket, removeNamed } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
@@ -135,5 +137,16 @@ describe('a stack in a volume of Portainer', () => {
     const before = await ids();
     await inside('-p', instance.project, 'up', '-d', '--no-deps', 'app', 'worker');
     expect(await ids()).toEqual(before);
+
+    // The server knows the directory only as Portainer sees it, and shows a command for the directory on the host.
+    await instance.publish('v1.2.0');
+    const settings = { product: svcProduct, containerName: `${instance.name}-svc-updater`, updaterImage };
+    const [command = ''] = listManualUpdateCommands(
+      { project: instance.project, directory, directories: [], service: 'app' },
+      { ...settings, app: null, workers: null, updaterSocket: engineSocket, restorePoint: false },
+      'v1.2.0',
+    );
+    await execa('sh', ['-c', command], { cwd: join(mountpoint, relative('/data', directory)) });
+    expect(await instance.version()).toBe('v1.2.0');
   });
 });

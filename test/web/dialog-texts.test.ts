@@ -12,6 +12,7 @@ import {
   begin,
   endedRun,
   halfway,
+  latestOf,
   nothing,
   onTheWay,
   page,
@@ -290,20 +291,24 @@ it.each<
     [
       status({
         reason: { code: 'no-engine', message: "svc runs without the engine's socket" },
-        manual: ['docker compose -p svc pull', 'docker compose -p svc up -d'],
+        manual: ['docker run acme/svc-updater:1 --target v1.5.0'],
+        releases: [{ ...latestOf('v1.5.0'), notes: 'Builds are twice as fast.' }],
       }),
     ],
     [
+      'v1.5.0 is available',
+      'You are running v1.4.2',
       'svc cannot be updated from this page',
       "svc runs without the engine's socket.",
-      'docker compose -p svc up -d',
+      'docker run acme/svc-updater:1 --target v1.5.0',
+      'Builds are twice as fast.',
     ],
     'Check again',
   ],
   [
     'a reason that the page does not know',
     [status({ reason: { code: 'moon-phase' as never, message: 'the moon is not full' } })],
-    ['svc cannot be updated from this page', 'The moon is not full.'],
+    ['v1.5.0 is available', 'svc cannot be updated from this page', 'The moon is not full.'],
     'Check again',
   ],
   [

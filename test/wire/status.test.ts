@@ -100,7 +100,7 @@ const status = {
   preparation: 'a backup is made',
   restorePoint: { downtimeSeconds: 12.5 },
   buildServers: [buildServer],
-  manual: ['docker compose pull'],
+  manual: ['docker run acme/svc-updater:1'],
   run,
   now: at,
   releases: [release],

@@ -63,17 +63,21 @@ export const formatUpgradePath = (versions: readonly string[], t: TextsAndFormat
 
 /** Describes the available update, or why there is none. @param history - null if unknown */
 export function formatAvailableUpdate(status: Status, history: readonly Run[] | null = null): string[] {
-  const { latest, next, skipped, now } = status;
+  const { latest, next, reason, skipped, now } = status;
   const t = createClientTextsAndFormats(now);
   const advisory = formatPresentationParts(presentStatusNotices(status, t), t);
   if (next === null)
     return [...advisory, ...formatPresentationParts(presentUpToDate(status, { history }, t).parts, t)];
   const published = t.age(latest?.publishedAt);
   const facts = [latest?.version ?? next.version, published && t.publishedAgo(published), latest?.url];
+  const blocked = reason && presentBlockingReason(reason, status, { history }, t);
   return [
     ...advisory,
     `Update available: ${facts.filter(Boolean).join(', ')}`,
-    ...formatPresentationParts(presentAvailableUpdate(status, { history }, t).parts, t),
+    // The page's parts about an update do not apply if the update cannot be started from here.
+    ...(blocked?.kind === 'not-possible'
+      ? []
+      : formatPresentationParts(presentAvailableUpdate(status, { history }, t).parts, t)),
     ...(skipped === null
       ? []
       : [`To offer the release again: ${getProductNames().name} instance skip --undo`]),
@@ -114,10 +118,12 @@ export function formatBlockingReason(
       `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${formatRunStart(run, t)}.`,
       `To follow the ${run.kind}: ${getProductNames().name} instance follow`,
     ];
-  const since = shown?.about ? ` ${shown.about}.` : '';
+  const since = code === 'update-running' && shown?.about ? ` ${shown.about}.` : '';
+  // The commands install an update, so they are omitted if a rollback was requested.
+  const commands = shown?.parts.filter((part) => part && part.kind === 'commands' && wanted === 'update');
   return [
     `${cannot}${refusal === undefined ? '' : ` (${refusal})`}: ${formatMessageClause(message)}.${since}`,
-    ...formatPresentationParts(shown?.parts.filter((part) => part && part.kind === 'commands') ?? [], t),
+    ...formatPresentationParts(commands ?? [], t),
     ...(code === 'settings-missing' ? ['  Next: Add --set NAME=VALUE or --set NAME.'] : []),
     ...(advice === undefined ? [] : [`  Next: ${advice}`]),
   ];

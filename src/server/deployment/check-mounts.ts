@@ -62,16 +62,19 @@ const findMissingPath = (message: string): string | null => {
   return source ?? mounted ?? null;
 };
 
-function createMissingPathError(
-  path: string,
-  { socket, credentials, manual }: Deployment,
-): DeploymentNotFoundError {
+function createMissingPathError(path: string, deployment: Deployment): DeploymentNotFoundError {
+  const { socket, credentials, directories } = deployment;
+  const known = {
+    ...deployment,
+    socket: path === socket ? null : socket,
+    credentials: path === credentials ? null : credentials,
+    directories: directories.filter((one) => one !== path),
+  };
   const missing = (what: string) =>
     `the updater needs the ${what} ${path}, but it does not exist on the host`;
-  if (path === socket) return new DeploymentNotFoundError('no-engine', missing('socket'), { manual });
+  if (path === socket) return new DeploymentNotFoundError('no-engine', missing('socket'), { known });
   if (path === credentials)
-    return new DeploymentNotFoundError('no-directory', missing('registry credentials file'), { manual });
-  // Manual commands are omitted, because the project's directory does not exist on the host.
+    return new DeploymentNotFoundError('no-directory', missing('registry credentials file'), { known });
   const message = `${path} does not exist on the host: the instance was started from a directory inside a container, for example by Portainer`;
-  return new DeploymentNotFoundError('no-directory', message);
+  return new DeploymentNotFoundError('no-directory', message, { known });
 }

@@ -1,7 +1,7 @@
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { EngineError, type EngineErrorCode } from '../../engine/http/engine-error.ts';
 import type { Reason } from '../../wire/status.ts';
-import { listManualUpdateCommands } from './manual-commands.ts';
+import type { KnownDeployment } from './manual-commands.ts';
 
 /** The deployment of the server does not support updates or cannot be inspected. */
 export class DeploymentNotFoundError extends Error {
@@ -9,18 +9,18 @@ export class DeploymentNotFoundError extends Error {
   readonly code: 'not-compose' | 'swarm' | 'no-engine' | 'no-directory';
   /** Whether the error may be temporary. */
   readonly mayPass: boolean;
-  /** Commands for a manual update. They do not name the directory and files if the compose project is unknown. */
-  readonly manual: readonly string[];
+  /** For the commands of a manual update; null if no known command can update the instance. */
+  readonly known: KnownDeployment | null;
 
   constructor(
     code: DeploymentNotFoundError['code'],
     message: string,
-    more: { mayPass?: boolean; manual?: readonly string[]; cause?: unknown } = {},
+    more: { mayPass?: boolean; known?: KnownDeployment; cause?: unknown } = {},
   ) {
     super(message, { cause: more.cause });
     this.code = code;
     this.mayPass = more.mayPass ?? false;
-    this.manual = more.manual ?? listManualUpdateCommands(null);
+    this.known = code === 'not-compose' ? null : (more.known ?? {});
   }
 
   get reason(): Reason {

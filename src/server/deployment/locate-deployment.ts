@@ -8,7 +8,6 @@ import { readOwnContainerClues } from '../../engine/self/find-own-container.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import { checkUpdaterMounts } from './check-mounts.ts';
 import { createEngineUnreachableError, DeploymentNotFoundError } from './deployment-not-found-error.ts';
-import { listStackUpdateCommands } from './manual-commands.ts';
 import { type Deployment, notComposeServiceMessage, readDeployment } from './read-deployment.ts';
 import { findSwarmWorkerServices } from './updated-services.ts';
 
@@ -56,25 +55,20 @@ async function rejectPodman(engine: EngineApi): Promise<void> {
   throw new DeploymentNotFoundError(
     'no-engine',
     `the engine at ${engine.path} is Podman, but updates need Docker Engine: Podman does not report registry digests and cannot change the restart policy of a running container`,
+    { known: { isPodman: true } },
   );
 }
 
 async function rejectSwarm(
   engine: EngineApi,
   own: Container,
-  settings: ValidatedInstanceOptions,
+  { product }: ValidatedInstanceOptions,
 ): Promise<void> {
   const service = own.labels[swarmLabels.service];
   if (!service) return;
   throw new DeploymentNotFoundError(
     'swarm',
     `the server is a task of the Swarm service ${service}, so only Swarm can replace its containers`,
-    {
-      manual: listStackUpdateCommands(
-        own,
-        settings,
-        await findSwarmWorkerServices(engine, own.labels, settings.product),
-      ),
-    },
+    { known: { swarm: { own, workers: await findSwarmWorkerServices(engine, own.labels, product) } } },
   );
 }

@@ -1,53 +1,94 @@
-import { isAbsolute } from 'node:path';
-import { formatComposeCommand, formatUpCommand } from '../../core/command-line/compose-command.ts';
+import { isDeepStrictEqual } from 'node:util';
 import { parseImageReference } from '../../core/compose/pins/image-reference.ts';
-import { quoteForShell } from '../../core/errors/advice.ts';
+import { formatMountFlags, quoteForShell } from '../../core/errors/advice.ts';
+import { isWithin } from '../../core/mounts/host-paths.ts';
+import { createProduct, type Product, svcProduct } from '../../core/names/product.ts';
 import { parseSemverTag } from '../../core/release/tag.ts';
-import { hasDefaultName } from '../../engine/containers/project-containers.ts';
-import { type ListedContainer, serviceOf } from '../../engine/objects/container.ts';
-import { composeLabels, swarmLabels } from '../../engine/objects/labels.ts';
+import type { ListedContainer } from '../../engine/objects/container.ts';
+import { swarmLabels } from '../../engine/objects/labels.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 
-/** Commands for an unknown compose project. */
-const anyCompose = ['docker compose pull', 'docker compose up -d'];
-
-/**
- * Returns the commands for a manual update on the engine's host, in order. Compose commands without a `cd` must be run
- * in the compose directory.
- * @param own - the server's container; null if it does not exist or cannot be inspected
- */
-export function listManualUpdateCommands(own: ListedContainer | null): string[] {
-  if (own === null) return anyCompose;
-  const swarmService = own.labels[swarmLabels.service];
-  if (swarmService) return [formatSwarmUpdateCommand(own, swarmService)];
-  const project = readComposeProject(own);
-  if (project === null) return anyCompose;
-  return [
-    `cd ${quoteForShell(project.directory)}`,
-    `${formatComposeCommand(project)} pull`,
-    formatUpCommand(project),
-  ];
+/** The fields of a `Deployment` that are known before a manual update. `directories` exist on the host. */
+export interface KnownDeployment {
+  project?: string;
+  directory?: string;
+  service?: string;
+  directories?: readonly string[];
+  socket?: string | null;
+  credentials?: string | null;
+  isPodman?: boolean;
+  /** The server's task and its stack's workers, if the server runs in a Swarm. */
+  swarm?: { own: ListedContainer; workers: readonly string[] };
 }
 
-type StackSettings = Pick<
+type ManualUpdateSettings = Pick<
   ValidatedInstanceOptions,
-  'product' | 'containerName' | 'updaterImage' | 'app' | 'workers'
+  'product' | 'containerName' | 'updaterImage' | 'updaterSocket' | 'app' | 'workers' | 'restorePoint'
 >;
 
 const socketPath = '/var/run/docker.sock';
 
 /**
+ * Returns alternative commands, each of which updates the instance on the engine's host. They must be run in the
+ * compose directory. The updater changes a pinned version, and also updates an instance that uses `latest`.
+ */
+export function listManualUpdateCommands(
+  known: KnownDeployment,
+  settings: ManualUpdateSettings,
+  target = 'vX.Y.Z',
+): string[] {
+  if (known.swarm) return listStackUpdateCommands(known.swarm, settings, target);
+  const { product, containerName, updaterImage, updaterSocket, restorePoint, app, workers } = settings;
+  const { project, directory, directories = [], service, credentials, isPodman = false } = known;
+  const socket = known.socket ?? (isPodman ? '/run/podman/podman.sock' : (updaterSocket ?? socketPath));
+  const isMounted = directories.some((one) => isWithin(directory ?? '', one));
+  const first = app ?? service ?? product.services[0];
+  const services = [...new Set([first, ...(workers ?? []), service ?? first])];
+  const isUsual = workers === null && first === product.services[0];
+  const words = [
+    ...['-v', `${socket}:${socketPath}`],
+    ...(credentials ? ['-v', `${credentials}:/root/.docker/config.json:ro`] : []),
+    ...(product === svcProduct ? [] : ['-e', `SVC_UPDATER_PRODUCT=${formatProduct(product, containerName)}`]),
+  ];
+  const order = [
+    updaterImage,
+    ...(project && directory ? ['--project', project, '--dir', directory] : []),
+    ...(isUsual ? [] : services.flatMap((name) => ['--service', name])),
+    ...(restorePoint && !isPodman ? ['--restore-point'] : []),
+    ...['--target', target],
+  ];
+  return [
+    [
+      `${isPodman ? 'podman' : 'docker'} run --rm --name ${containerName} --stop-timeout 120`,
+      ...words.map(quoteForShell),
+      // The shell inserts the compose directory if the directory on the host is unknown.
+      ...(isMounted ? [] : [directory ? `-v "$PWD":${quoteForShell(directory)}` : '-v "$PWD:$PWD"']),
+      ...(directories.length > 0 ? [formatMountFlags(...directories)] : []),
+      ...order.map(quoteForShell),
+    ].join(' '),
+  ];
+}
+
+/** Formats the product record for an updater image that may not contain it, without values derived from the name. */
+function formatProduct(product: Product, containerName: string): string {
+  const usual = new Map(Object.entries(createProduct({ name: product.name })));
+  const own = Object.entries({ ...product, containerName }).filter(
+    ([key, value]) => !isDeepStrictEqual(value, usual.get(key)),
+  );
+  return JSON.stringify({ name: product.name, ...Object.fromEntries(own) });
+}
+
+/**
  * Returns two alternative commands that update the server's Swarm stack (docs/contract.md 11.7). Without a stack,
  * returns one `docker service update` command.
- * @param workers - full names of the stack's other services that are updated with the app
  */
-export function listStackUpdateCommands(
-  own: ListedContainer,
-  { product, containerName, updaterImage, app, workers: named }: StackSettings,
-  workers: readonly string[],
+function listStackUpdateCommands(
+  { own, workers }: NonNullable<KnownDeployment['swarm']>,
+  { product, containerName, updaterImage, app, workers: named }: ManualUpdateSettings,
+  target: string,
 ): string[] {
   const stack = own.labels[swarmLabels.stack];
-  if (!stack) return listManualUpdateCommands(own);
+  if (!stack) return [formatSwarmUpdateCommand(own, target)];
   const short = (name: string) => (name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name);
   const self = short(own.labels[swarmLabels.service] ?? '');
   const first = app ?? self;
@@ -56,7 +97,7 @@ export function listStackUpdateCommands(
   const { isPinned } = pinOf(own);
   const words = [
     ...['--stack', stack],
-    ...(isPinned ? ['--target', 'vX.Y.Z'] : []),
+    ...(isPinned ? ['--target', target] : []),
     ...(isUsual ? [] : services.flatMap((name) => ['--service', name])),
   ];
   const order = [updaterImage ?? own.imageReference, ...words].map(quoteForShell).join(' ');
@@ -68,13 +109,11 @@ export function listStackUpdateCommands(
   ];
 }
 
-/**
- * The command names the image, because otherwise Swarm does not resolve the tag again. The user replaces the
- * placeholder `vX.Y.Z` with the next release.
- */
-function formatSwarmUpdateCommand(own: ListedContainer, service: string): string {
+/** The command names the image, because otherwise Swarm does not resolve the tag again. */
+function formatSwarmUpdateCommand(own: ListedContainer, target: string): string {
   const { repository, tag, isPinned } = pinOf(own);
-  const image = `${repository}:${isPinned ? 'vX.Y.Z' : (tag ?? 'latest')}`;
+  const image = `${repository}:${isPinned ? target : (tag ?? 'latest')}`;
+  const service = own.labels[swarmLabels.service] ?? '';
   return `docker service update --image ${quoteForShell(image)} ${quoteForShell(service)}`;
 }
 
@@ -85,22 +124,5 @@ function pinOf({ imageReference }: ListedContainer) {
     repository,
     tag,
     isPinned: tag === null ? digest !== null : parseSemverTag(tag).kind === 'release',
-  };
-}
-
-/** Reads the compose project and its files from the compose labels; null if the labels are missing. */
-function readComposeProject(own: ListedContainer) {
-  const { labels } = own;
-  const [name, directory] = [labels[composeLabels.project], labels[composeLabels.directory]];
-  if (!name || !directory) return null;
-  const list = (label: string) =>
-    // A compose file from standard input (`-f -`) has no path.
-    (labels[label] ?? '').split(',').filter((path) => isAbsolute(path));
-  return {
-    name,
-    directory,
-    files: list(composeLabels.files),
-    envFiles: list(composeLabels.envFiles),
-    ...(hasDefaultName('_', own) && { oldNames: [serviceOf(own)] }),
   };
 }

@@ -5,7 +5,7 @@ import type { Container } from '../../engine/objects/container.ts';
 import { composeLabels } from '../../engine/objects/labels.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import { DeploymentNotFoundError } from './deployment-not-found-error.ts';
-import { listManualUpdateCommands } from './manual-commands.ts';
+import type { KnownDeployment } from './manual-commands.ts';
 
 /** The server's deployment: its compose project, and the host paths of the files that an updater needs. */
 export interface Deployment {
@@ -27,13 +27,12 @@ export interface Deployment {
   directories: readonly string[];
   /** Host path of the file with registry credentials; null if there is none. */
   credentials: string | null;
-  /** Commands for a manual update. */
-  manual: readonly string[];
   /** Mount points in the server's container. Their contents outlive the container. */
   mounted: readonly string[];
 }
 
-export const notComposeServiceMessage = 'the server is not running as a Docker Compose service';
+export const notComposeServiceMessage =
+  'the server is not running as a Docker Compose service, so it must be updated in the way it was installed';
 
 /** Reads the deployment from the labels and mounts of the server's own container. @throws DeploymentNotFoundError */
 export function readDeployment(
@@ -49,7 +48,6 @@ export function readDeployment(
   if (!project || !directory || !service)
     throw new DeploymentNotFoundError('not-compose', notComposeServiceMessage);
   const { id, imageId, imageManifest, imageReference } = own;
-  const manual = listManualUpdateCommands(own);
   // A volume is also a directory on the host, so it is treated like a bind mount.
   const paths = new HostPaths(
     own.storage.flatMap((mount) =>
@@ -60,16 +58,18 @@ export function readDeployment(
     (own.labels[label] ?? '').split(',').filter(isAbsolute).map(dirname),
   );
   const { registryCredentials } = settings;
-  return {
-    container: { id, imageId, imageManifest, imageReference },
+  const known = {
     project,
     directory,
-    claim: composeOriginOf(own),
     service,
-    socket: findSocketOnHost(paths, settings, realSocket, manual),
     directories: outermostDirectoriesOf([directory, ...listed, ...settings.directories]),
     credentials: registryCredentials === null ? null : paths.toHost(registryCredentials),
-    manual,
+  };
+  return {
+    ...known,
+    container: { id, imageId, imageManifest, imageReference },
+    claim: composeOriginOf(own),
+    socket: findSocketOnHost(paths, settings, realSocket, known),
     mounted: own.mounts.flatMap(({ type, destination }) =>
       type === 'bind' || type === 'volume' ? [destination] : [],
     ),
@@ -81,17 +81,17 @@ function findSocketOnHost(
   paths: HostPaths,
   { engine, updaterSocket }: ValidatedInstanceOptions,
   realSocket: string,
-  manual: readonly string[],
+  known: KnownDeployment,
 ): string {
   if (updaterSocket !== null) return updaterSocket;
   if (!engine.startsWith('unix://')) {
     const message = `the option updaterSocket is not set: because this server reaches the engine at ${engine}, the updater must be given the path of the engine's socket on the host`;
-    throw new DeploymentNotFoundError('no-engine', message, { manual });
+    throw new DeploymentNotFoundError('no-engine', message, { known });
   }
   const path = engine.slice('unix://'.length);
   const socket = paths.toHost(path) ?? paths.toHost(realSocket);
   if (socket !== null) return socket;
-  throw new DeploymentNotFoundError('no-engine', `${path} is not mounted from the host`, { manual });
+  throw new DeploymentNotFoundError('no-engine', `${path} is not mounted from the host`, { known });
 }
 
 function outermostDirectoriesOf(directories: readonly string[]): string[] {

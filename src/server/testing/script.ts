@@ -144,7 +144,7 @@ export const defaultScriptedStatus: ScriptedStatus = {
   preparation: null,
   restorePoint: null,
   buildServers: [],
-  manual: ['docker compose pull', 'docker compose up -d'],
+  manual: ['docker run --rm -v "$PWD:$PWD" acme/svc-updater:1 --target v1.5.0'],
 };
 
 const pulled = [10, 40, 70, 100].map((percent) => ({

@@ -314,12 +314,11 @@ export const scenes: DialogScene[] = [
         status: {
           reason: { code: 'no-engine', message: "svc runs without the engine's socket" },
           manual: [
-            'docker compose -p svc -f /opt/svc/compose.yaml pull',
-            'docker compose -p svc -f /opt/svc/compose.yaml up -d',
+            'docker run --rm --name svc-updater --stop-timeout 120 -v /var/run/docker.sock:/var/run/docker.sock -v "$PWD:$PWD" ghcr.io/acme/svc-updater:1.0.0 --target v1.5.0',
           ],
         },
       }),
-    heading: 'svc cannot be updated from this page',
+    heading: 'v1.5.0 is available',
   },
   {
     name: 'waiting',

@@ -4,7 +4,7 @@ import { homeOf } from './deployment-of.ts';
 import { type Reply, startAsked } from './engine.ts';
 
 const directory = '/data/compose/7';
-const home = homeOf({ directory, directories: [directory], manual: ['by hand'] });
+const home = homeOf({ directory, directories: [directory] });
 
 /** Checks the mounts on a host that has everything, except for the given changes. */
 async function check(changes: Record<string, Reply> = {}) {
@@ -73,14 +73,14 @@ describe('checkMounts', () => {
     expect(denied.asked).not.toContain('POST /containers/create');
   });
 
-  it.each<[string, Reply, string, boolean]>([
-    ['a directory', missing('/data/compose/7'), 'no-directory', false],
-    ['the logins', missing('/root/.docker/config.json'), 'no-directory', true],
-    ['the socket', missing('/run/docker.sock'), 'no-engine', true],
-  ])('reports that the host does not have %s', async (_, reply, code, canGoThere) => {
+  // A manual update must not mount the missing file or directory.
+  it.each<[string, Reply, string, object]>([
+    ['a directory', missing('/data/compose/7'), 'no-directory', { directory, directories: [] }],
+    ['the logins', missing('/root/.docker/config.json'), 'no-directory', { credentials: null }],
+    ['the socket', missing('/run/docker.sock'), 'no-engine', { socket: null, directories: [directory] }],
+  ])('reports that the host does not have %s', async (_, reply, code, known) => {
     const { error, asked } = await check({ 'POST /containers/create': reply });
-    const manual = canGoThere ? ['by hand'] : ['docker compose pull', 'docker compose up -d'];
-    expect(error).toMatchObject({ name: 'DeploymentNotFoundError', code, mayPass: false, manual });
+    expect(error).toMatchObject({ name: 'DeploymentNotFoundError', code, mayPass: false, known });
     expect(asked.filter((call) => call.startsWith('DELETE'))).toEqual([]);
   });
 

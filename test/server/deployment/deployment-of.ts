@@ -11,7 +11,6 @@ export const homeOf = (changes: Partial<Deployment> = {}): Deployment => ({
   socket: '/run/docker.sock',
   directories: ['/opt/svc', '/etc/svc'],
   credentials: '/root/.docker/config.json',
-  manual: [],
   mounted: [],
   ...changes,
 });

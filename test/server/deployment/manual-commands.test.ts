@@ -1,99 +1,111 @@
 import { describe, expect, it } from 'vitest';
-import { svcProduct } from '../../../src/core/names/product.ts';
+import { createProduct, svcProduct } from '../../../src/core/names/product.ts';
 import { toListedContainer } from '../../../src/engine/objects/container.ts';
-import { composeLabels, swarmLabels } from '../../../src/engine/objects/labels.ts';
+import { swarmLabels } from '../../../src/engine/objects/labels.ts';
 import {
+  type KnownDeployment,
   listManualUpdateCommands,
-  listStackUpdateCommands,
 } from '../../../src/server/deployment/manual-commands.ts';
 
-const started = (files: string, more: Record<string, string> = {}) => ({
-  ...toListedContainer({ Id: 'c'.repeat(64), Names: ['/svc-app-1'], Image: 'acme/svc:v1.4.2' }),
-  labels: {
-    [composeLabels.project]: 'svc',
-    [composeLabels.directory]: '/opt/svc',
-    [composeLabels.files]: files,
-    ...more,
-  },
-});
 const task = (imageReference: string) => ({
   ...toListedContainer({ Id: 'c'.repeat(64), Names: ['/svc_app.1.x'], Image: imageReference }),
   labels: { [swarmLabels.service]: 'svc_app', [swarmLabels.stack]: 'svc' },
 });
 
-const settings: Parameters<typeof listStackUpdateCommands>[1] = {
+const settings: Parameters<typeof listManualUpdateCommands>[1] = {
   ...{ product: svcProduct, containerName: 'svc-updater', updaterImage: 'acme/svc-updater:1' },
-  ...{ app: null, workers: null },
+  ...{ app: null, workers: null, updaterSocket: null, restorePoint: false },
 };
+const socket = '/var/run/docker.sock';
+const named = 'docker run --rm --name svc-updater --stop-timeout 120';
+const known = { project: 'svc', directory: '/opt/svc', directories: ['/opt/svc'], service: 'app' };
 
 describe('the list of manual commands', () => {
-  it.each<[string, ReturnType<typeof started>, string[]]>([
+  it.each<[string, KnownDeployment, Partial<typeof settings>, string]>([
     [
-      'with files and env files of its own',
-      started('/opt/svc/compose.prod.yaml,/srv/more/site.yaml', {
-        [composeLabels.envFiles]: '/opt/svc/prod.env',
-      }),
-      [
-        'cd /opt/svc',
-        'docker compose -p svc -f compose.prod.yaml -f ../../srv/more/site.yaml --env-file prod.env pull',
-        'docker compose -p svc -f compose.prod.yaml -f ../../srv/more/site.yaml --env-file prod.env up -d',
-      ],
+      'uses the current directory if nothing is known',
+      {},
+      {},
+      `${named} -v ${socket}:${socket} -v "$PWD:$PWD" acme/svc-updater:1 --target v1.5.0`,
     ],
     [
-      'in a directory with a blank and a quote',
-      started("/opt/it's here/a b.yaml", { [composeLabels.directory]: "/opt/it's here" }),
-      [
-        String.raw`cd '/opt/it'\''s here'`,
-        "docker compose -p svc -f 'a b.yaml' pull",
-        "docker compose -p svc -f 'a b.yaml' up -d",
-      ],
+      'has the host path of the socket, and saves a restore point if the server does',
+      {},
+      { updaterSocket: '/run/user/1000/docker.sock', restorePoint: true },
+      `${named} -v /run/user/1000/docker.sock:${socket} -v "$PWD:$PWD" acme/svc-updater:1 --restore-point --target v1.5.0`,
     ],
-  ])('contains compose commands %s', (_, own, commands) => {
-    expect(listManualUpdateCommands(own)).toEqual(commands);
+    [
+      'runs Podman, which supports no restore points',
+      { isPodman: true },
+      { restorePoint: true },
+      `podman run --rm --name svc-updater --stop-timeout 120 -v /run/podman/podman.sock:${socket} -v "$PWD:$PWD" acme/svc-updater:1 --target v1.5.0`,
+    ],
+    [
+      'has all known paths',
+      {
+        ...known,
+        directory: "/opt/it's here",
+        directories: ["/opt/it's here", '/srv/site'],
+        socket: '/run/docker.sock',
+        credentials: '/root/a b.json',
+      },
+      {},
+      String.raw`${named} -v /run/docker.sock:${socket} -v '/root/a b.json:/root/.docker/config.json:ro' -v '/opt/it'\''s here:/opt/it'\''s here' -v /srv/site:/srv/site acme/svc-updater:1 --project svc --dir '/opt/it'\''s here' --target v1.5.0`,
+    ],
+    [
+      'mounts the current directory if the directory of the labels is not on the host',
+      { ...known, directory: '/data/compose/7', directories: [] },
+      {},
+      `${named} -v ${socket}:${socket} -v "$PWD":/data/compose/7 acme/svc-updater:1 --project svc --dir /data/compose/7 --target v1.5.0`,
+    ],
+    [
+      'has the services that the server would update',
+      { ...known, service: 'web' },
+      { workers: ['jobs'] },
+      `${named} -v ${socket}:${socket} -v /opt/svc:/opt/svc acme/svc-updater:1 --project svc --dir /opt/svc --service web --service jobs --target v1.5.0`,
+    ],
+    [
+      'has the record of another product, without values derived from the name',
+      {},
+      { product: createProduct({ name: 'larder', services: ['web'] }), containerName: 'larder-updater' },
+      `docker run --rm --name larder-updater --stop-timeout 120 -v ${socket}:${socket} -e 'SVC_UPDATER_PRODUCT={"name":"larder","services":["web"]}' -v "$PWD:$PWD" acme/svc-updater:1 --target v1.5.0`,
+    ],
+  ])('%s', (_, facts, more, command) => {
+    expect(listManualUpdateCommands(facts, { ...settings, ...more }, 'v1.5.0')).toEqual([command]);
   });
 
-  it('keeps container names in the old format', () => {
-    const labels = { [composeLabels.service]: 'app', [composeLabels.number]: '1' };
-    const own = { ...started('/opt/svc/docker-compose.yml', labels), name: 'svc_app_1' };
-    const compose = 'docker compose --compatibility -p svc';
-    expect(listManualUpdateCommands(own)).toEqual(['cd /opt/svc', `${compose} pull`, `${compose} up -d`]);
+  it('has a placeholder if no release is available', () => {
+    expect(listManualUpdateCommands({}, settings).join()).toMatch(/ --target vX\.Y\.Z$/);
   });
 
   it.each([
-    [`acme/svc:v1.4.2@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
-    [`acme/svc@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
-  ])('contains Swarm commands for %s', (reference, image) => {
-    const own = task(reference);
-    const alone = { ...own, labels: { [swarmLabels.service]: 'svc_app' } };
-    const expected = [`docker service update --image ${image} svc_app`];
-    expect(listStackUpdateCommands(alone, settings, [])).toEqual(expected);
-    expect(listManualUpdateCommands(alone)).toEqual(expected);
+    [`acme/svc:v1.4.2@sha256:${'1'.repeat(64)}`, 'acme/svc:v1.5.0'],
+    [`acme/svc@sha256:${'1'.repeat(64)}`, 'acme/svc:v1.5.0'],
+    ['acme/svc:latest', 'acme/svc:latest'],
+  ])('contains a Swarm command for %s', (reference, image) => {
+    const own = { ...task(reference), labels: { [swarmLabels.service]: 'svc_app' } };
+    expect(listManualUpdateCommands({ swarm: { own, workers: [] } }, settings, 'v1.5.0')).toEqual([
+      `docker service update --image ${image} svc_app`,
+    ]);
   });
 
-  const socket = '/var/run/docker.sock';
   const run = `docker run --rm -v ${socket}:${socket}`;
   const create = `docker service create --name svc-updater --detach --constraint node.role==manager --restart-condition on-failure --restart-max-attempts 3 --mount type=bind,src=${socket},dst=${socket}`;
 
   it.each<[string, string[], Partial<typeof settings>, string]>([
-    ['acme/svc:v1.4.2', ['svc_worker'], {}, '--stack svc --target vX.Y.Z'],
+    ['acme/svc:v1.4.2', ['svc_worker'], {}, '--stack svc --target v1.5.0'],
     [
       'acme/svc:v1.4.2',
       ['svc_worker'],
       { app: 'web' },
-      '--stack svc --target vX.Y.Z --service web --service worker --service app',
+      '--stack svc --target v1.5.0 --service web --service worker --service app',
     ],
   ])('contains two stack commands for %s with %j and %j', (reference, workers, more, words) => {
     const order = `acme/svc-updater:1 ${words}`;
-    expect(listStackUpdateCommands(task(reference), { ...settings, ...more }, workers)).toEqual([
+    const swarm = { own: task(reference), workers };
+    expect(listManualUpdateCommands({ swarm }, { ...settings, ...more }, 'v1.5.0')).toEqual([
       `${run} ${order}`,
       `${create} ${order}`,
     ]);
   });
-
-  it.each([null, toListedContainer({ Id: 'c'.repeat(64), Names: ['/svc'], Image: 'acme/svc' })])(
-    'contains the default commands for %j',
-    (own) => {
-      expect(listManualUpdateCommands(own)).toEqual(['docker compose pull', 'docker compose up -d']);
-    },
-  );
 });

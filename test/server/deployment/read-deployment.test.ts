@@ -43,7 +43,6 @@ describe('readDeployment', () => {
       socket: '/run/docker.sock',
       directories: ['/opt/svc'],
       credentials: null,
-      manual: ['cd /opt/svc', 'docker compose -p svc pull', 'docker compose -p svc up -d'],
       mounted: ['/var/run/docker.sock'],
     });
   });
@@ -64,7 +63,7 @@ describe('readDeployment', () => {
         message: expect.stringMatching(
           /^the option updaterSocket is not set: because this server reaches the engine at tcp:/,
         ),
-        manual: expect.arrayContaining(['cd /opt/svc']),
+        known: expect.objectContaining({ project: 'svc', directories: ['/opt/svc'] }),
       }),
     );
   });

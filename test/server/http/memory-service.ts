@@ -167,7 +167,7 @@ export class MemoryService implements UpdateApi {
       feedError: { message: 'the releases cannot be read', nextCheckAt: '2026-11-21T10:50:00.000Z' },
       restorePoint: { downtimeSeconds: 12.5 },
       buildServers: [{ name: 'build-1', version: 'v1.4.1', outdated: true, command: 'svc update' }],
-      manual: ['docker compose pull', 'docker compose up -d'],
+      manual: ['docker run acme/svc-updater:1 --target v1.5.0'],
       run: this.run?.run ?? null,
       now: '2026-11-21T10:42:09.000Z',
     };
