@@ -1,19 +1,34 @@
+import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { listImages } from '../rig/engine-api.ts';
+import { listHolders, listImages } from '../rig/engine-api.ts';
 import { expectWords } from './support/attempt.ts';
 import { expectDataBack, postgres } from './support/databases.ts';
-import { alone, createInstance } from './support/instance.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 import { during, ownData } from './support/own-data.ts';
 
 // docs/contract.md 5.20 to 5.24: files and databases, without any configuration.
+
+/** Names of the containers that are kept for a rollback, after the project's name. Image ids are replaced. */
+const holdersOf = async ({ project }: Instance): Promise<string[]> =>
+  (await listHolders())
+    .filter(({ Labels }) => Labels?.['svc-updater.restore-point']?.startsWith(`${project}/`))
+    .map(({ Names }) => Names?.[0]?.replace(`/${project}-`, '').replace(/[0-9a-f]{12}/, 'ID') ?? '')
+    .sort();
 
 const start = (publish: string[]) => createInstance({ ...alone, layout: ownData, publish });
 
 test('a healthy release can be rolled back on request, but only once', async () => {
   const instance = await start(['v1.1.0']);
   await instance.write('data/note', 'of v1.0.0\n');
+  // Another container may have a name that the updater wants to use.
+  const taken = `${instance.project}-rollback-app-look`;
+  await execa('docker', ['create', '--name', taken, `${instance.image}:v1.0.0`]);
   const run = await instance.update(['--target', 'v1.1.0', '--restore-point']);
   expect(run.exitCode, run.log).toBe(0);
+  expect(await holdersOf(instance)).toEqual([
+    ...['rollback-app-hash', 'rollback-app-look-2', 'rollback-app-restore'],
+    ...['rollback-image-ID', 'rollback-image-ID'],
+  ]);
   await instance.write('data/note', 'of v1.1.0\n');
   await instance.publish('v1.2.0');
   expectWords(await instance.update(['plan', '--target', 'v1.2.0']), {

@@ -64,6 +64,9 @@ interface Listed {
   Mounts?: { Type: string; Name?: string }[] | null;
 }
 
+/** Label of the containers of restore points. Its value begins with the project. */
+const holderLabel = 'svc-updater.restore-point';
+
 /** All containers of the engine, running or not, whose name contains the text or whose project has that name. */
 export async function findContainers(text: string): Promise<ContainerInspection[]> {
   const [named, labelled] = await Promise.all([
@@ -72,7 +75,10 @@ export async function findContainers(text: string): Promise<ContainerInspection[
       `/containers/json?all=1&filters=${filter({ label: [`com.docker.compose.project=${text}`] })}`,
     ),
   ]);
-  const ids = new Set([...(named ?? []), ...(labelled ?? [])].map(({ Id }) => Id));
+  const listed = [...(named ?? []), ...(labelled ?? [])];
+  // Containers of a restore point are named after the project, but they are not part of it.
+  const own = listed.filter(({ Labels }) => Labels?.[holderLabel] === undefined);
+  const ids = new Set(own.map(({ Id }) => Id));
   const found = await Promise.all([...ids].map((id) => get<ContainerInspection>(`/containers/${id}/json`)));
   // A container may have been removed between the two requests.
   return found.filter((each) => each !== undefined);
@@ -157,9 +163,8 @@ const anonymousOf = (listed: Listed[] | undefined) =>
 const listUpdaters = () =>
   get<Listed[]>(`/containers/json?all=1&filters=${filter({ label: [updaterLabel] })}`);
 
-const holderLabel = 'svc-updater.restore-point';
-
-const listHolders = async () =>
+/** All containers of restore points. */
+export const listHolders = async (): Promise<Listed[]> =>
   (await get<Listed[]>(`/containers/json?all=1&filters=${filter({ label: [holderLabel] })}`)) ?? [];
 
 const updatersOf = (listed: Listed[] | undefined, text: string) =>
@@ -183,7 +188,7 @@ export async function removeNamed(text: string): Promise<void> {
   await Promise.all(
     updatersOf(await listUpdaters(), text).map(({ id }) => remove(`/containers/${id}?force=1&v=1`)),
   );
-  // Their names do not contain the instance's name: they retain the images of its restore points.
+  // Containers of restore points. Their names may be random, if the engine already had containers with their names.
   const holders = (await listHolders()).filter(({ Labels }) => Labels?.[holderLabel]?.includes(text));
   await Promise.all(holders.map(({ Id }) => remove(`/containers/${Id}?force=1&v=1`)));
   const found = await findNamed(text);

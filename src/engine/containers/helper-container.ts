@@ -18,6 +18,8 @@ interface HelperContainerOptions {
   platform?: string | null;
   /** Label to set instead of `scratchLabel`, for a container that must outlast the helper containers. */
   label?: string;
+  /** If the engine already has a container with this name, a number is appended, or the engine chooses a name. */
+  name?: string;
   /** Container configuration in the format of the engine's API. */
   config?: Readonly<Record<string, unknown>>;
   /** Host configuration. By default, the container has no network. */
@@ -33,7 +35,7 @@ export async function createHelperContainer(
   engine: Engine,
   image: string,
   madeFor: string,
-  { platform = null, label = scratchLabel, config = {}, hostConfig = {} }: HelperContainerOptions = {},
+  { platform = null, label = scratchLabel, name, config = {}, hostConfig = {} }: HelperContainerOptions = {},
 ): Promise<string | null> {
   hasMade ||= label === scratchLabel;
   const labels = { [label]: madeFor, ...(label === scratchLabel && { [makerLabel]: maker }) };
@@ -46,12 +48,15 @@ export async function createHelperContainer(
     Labels: { ...toObject(config.Labels), ...labels },
     HostConfig: { NetworkMode: 'none', ...hostConfig },
   };
-  // A 404 can also mean that a log plugin is missing, or a container whose volumes are to be shared.
-  return engine.createContainer(spec).catch((error) => {
-    const cause = findEngineError(error);
-    if (cause?.code === 'not-found' && !/plugin|such container/i.test(cause.message)) return null;
-    throw error;
-  });
+  const create = (names: readonly string[]): Promise<string | null> =>
+    engine.createContainer({ ...spec, ...(names[0] && { name: names[0] }) }).catch((error) => {
+      const cause = findEngineError(error);
+      if (cause?.code === 'conflict' && names.length > 0) return create(names.slice(1));
+      // A 404 can also mean that a log plugin is missing, or a container whose volumes are to be shared.
+      if (cause?.code === 'not-found' && !/plugin|such container/i.test(cause.message)) return null;
+      throw error;
+    });
+  return create(name === undefined ? [] : [name, `${name}-2`]);
 }
 
 /**

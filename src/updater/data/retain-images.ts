@@ -13,6 +13,13 @@ const holderLabel = 'svc-updater.restore-point';
 const retainingLabelValueOf = (project: string, location: RestorePointLocation): string =>
   `${project}/${restorePointNameOf(location)}`;
 
+/** Maximum characters of a container name. The engine has no limit, and names of services can be long. */
+const longestName = 200;
+
+/** Returns the name of a container that is kept for a rollback: `svc-rollback-db-restore`. */
+export const retainingContainerNameOf = (project: string, ...words: string[]): string =>
+  [project, 'rollback', ...words].join('-').slice(0, longestName);
+
 /** Returns the label and value of containers that are removed together with a restore point. */
 export const retainingContainerLabelOf = (project: string, location: RestorePointLocation) => ({
   label: holderLabel,
@@ -35,16 +42,20 @@ export async function retainImages(
   imageIds: readonly string[],
 ): Promise<void> {
   // Keep existing tags: removing an image's last tag would remove the image.
-  for (const id of new Set(imageIds)) {
-    const short = id.replace('sha256:', '').slice(0, 12);
+  const unique = [...new Set(imageIds)];
+  for (const id of unique)
     await engine
-      .tagImage(id, `${retainedTagsPrefixOf(project, location)}${short}`)
+      .tagImage(id, `${retainedTagsPrefixOf(project, location)}${shortIdOf(id)}`)
       .catch(tolerateErrors('not-found'));
+  const { label, madeFor } = retainingContainerLabelOf(project, location);
+  await removeHelperContainers(engine, madeFor, label);
+  for (const id of unique) {
+    const name = retainingContainerNameOf(project, 'image', shortIdOf(id));
+    await createHelperContainer(engine, id, madeFor, { label, name });
   }
-  await removeHelperContainers(engine, retainingLabelValueOf(project, location), holderLabel);
-  for (const id of new Set(imageIds))
-    await createHelperContainer(engine, id, retainingLabelValueOf(project, location), { label: holderLabel });
 }
+
+const shortIdOf = (imageId: string): string => imageId.replace('sha256:', '').slice(0, 12);
 
 export async function stopRetainingImages(
   engine: Engine,

@@ -15,12 +15,13 @@ import {
 } from '../helper-program/helper-request.ts';
 import type { HelperResult, MountInspection } from '../helper-program/helper-result.ts';
 import type { RestorePointRecordData, SavedMount } from '../restore-point.ts';
-import { retainingContainerLabelOf } from '../retain-images.ts';
+import { retainingContainerLabelOf, retainingContainerNameOf } from '../retain-images.ts';
 import { createDataHelperContainer, type HelperCall, runHelperContainer } from './run-helper-container.ts';
 
 const progressEveryMs = 1_000;
 
 interface ServiceMounts {
+  service: string;
   mounts: readonly SavedMount[];
   /** The service's directory in the restore point. */
   folder: string;
@@ -33,6 +34,7 @@ function groupMountsByService(
 ): ServiceMounts[] {
   const services = [...Map.groupBy(mounts, ({ service }) => service)];
   return services.map(([service, own], at) => ({
+    service,
     mounts: own,
     folder: join(location.directory, `${at}-${service}`),
   }));
@@ -79,14 +81,14 @@ export async function createRestoreHelperContainers(
   location: RestorePointLocation,
   mounts: readonly SavedMount[],
 ): Promise<void> {
-  const holder = retainingContainerLabelOf(dataContext.project, location);
+  const { project } = dataContext;
+  const holder = retainingContainerLabelOf(project, location);
   for (const share of groupMountsByService(location, mounts))
-    for (const verb of ['look', 'hash', 'restore'] as const)
-      await createDataHelperContainer(
-        dataContext,
-        createHelperCall(share, { verb, code: 'save-failed' }),
-        holder,
-      );
+    for (const verb of ['look', 'hash', 'restore'] as const) {
+      const name = retainingContainerNameOf(project, share.service, verb);
+      const call = createHelperCall(share, { verb, code: 'save-failed' });
+      await createDataHelperContainer(dataContext, call, { ...holder, name });
+    }
 }
 
 function createHelperCall<V extends HelperOperation>(

@@ -110,21 +110,20 @@ const definitionHashOf = (image: string, definition: object): string =>
 /**
  * Creates a helper container without starting it. With `holder`, later equal calls reuse the container while it
  * succeeds. On a full disk, the engine may be able to start a container, but not to create one.
- * @param holder - label by which the container is removed
+ * @param holder - name, and label by which the container is removed
  */
 export async function createDataHelperContainer(
   { engine, project, helperImageId: toolsImage }: DataContext,
   call: HelperCall<HelperOperation>,
-  holder?: { label: string; madeFor: string },
+  holder?: { label: string; madeFor: string; name: string },
 ): Promise<string> {
   const { config, hostConfig } = definitionOf(call);
   const Labels = holder && { [preparedLabel]: definitionHashOf(toolsImage, { config, hostConfig }) };
-  const options = { config: { ...config, Labels }, hostConfig, ...(holder && { label: holder.label }) };
-  const id = await createHelperContainer(engine, toolsImage, holder?.madeFor ?? project, options).catch(
-    (error) => {
-      throw toNoSpaceError(error);
-    },
-  );
+  const { madeFor = project, ...named } = holder ?? {};
+  const options = { config: { ...config, Labels }, hostConfig, ...named };
+  const id = await createHelperContainer(engine, toolsImage, madeFor, options).catch((error) => {
+    throw toNoSpaceError(error);
+  });
   if (id === null)
     throw new UpdateError(
       'engine-unavailable',
