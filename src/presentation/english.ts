@@ -162,8 +162,8 @@ export const englishTexts = {
   intermediateReleaseAbout: (version: string, first: string) =>
     `Update to ${first} first, then to ${version}.`,
   upgradePathAbout: (product: string, count: number) =>
-    `${count} updates are required. ${product} will be unavailable for a few seconds during each update.`,
-  unavailableBriefly: (product: string) => `${product} will be unavailable for a few seconds.`,
+    `${count} updates are required. ${product} will be unavailable during each update.`,
+  unavailableBriefly: (product: string) => `${product} will be unavailable, probably for less than a minute.`,
   unavailableAsLast: (product: string, time: string) =>
     `${product} will be unavailable for about ${time} (based on the last update).`,
   tryOnCopy: 'Try on a copy',
@@ -257,7 +257,10 @@ export const englishTexts = {
   dataSaved: (product: string, to: string, from: string) =>
     `Data is saved first. If ${to} fails, ${product} rolls back to ${from} and restores the data.`,
   allUnavailable: (product: string) => `${product} will be unavailable while the last changes are copied.`,
-  allUnavailableAbout: (product: string, time: string) => `${product} will be unavailable for about ${time}.`,
+  allUnavailableAsLast: (product: string, time: string) =>
+    `${product} will be unavailable for about ${time} (based on the last update).`,
+  allUnavailableAbout: (product: string, time: string) =>
+    `${product} will be unavailable for about ${time} (a guess).`,
   estimatedDuration: (time: string) => `The update takes about ${time}.`,
   downloading: (percent: number | null) =>
     percent === null

@@ -335,7 +335,7 @@ export const restorePointPlanSchema = defineSchema(
   {
     downtimeSeconds: createNullableField(
       createNumberField({ minimum: 0 }),
-      'Downtime in seconds caused by saving the last restore point',
+      'Downtime in seconds of the last update that saved a restore point',
     ),
   },
 );

@@ -44,7 +44,7 @@ describe.concurrent('svc instance rollback', () => {
     expect(replaced).toMatch(
       /^All changes since 2026-11-21 10:42 \(\d+ \w+ ago\) will be discarded\. The current data is saved first\.$/,
     );
-    expect(rest).toEqual(['svc will be unavailable for about 9 s.']);
+    expect(rest).toEqual(['svc will be unavailable for about 9 s (a guess).']);
     expect(err).toMatch(
       /^svc: A rollback replaces the current data\. Without a terminal, confirm with --yes\.\n/,
     );

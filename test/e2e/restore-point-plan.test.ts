@@ -58,7 +58,7 @@ test.each<[what: string, settings: string | null, refusal: string | null, says: 
       /store:\/meili_data/,
       /excluded from the restore point and therefore not restored by a rollback: app:\/library and the database on db\.example\.internal/,
       'services that will be stopped while the data is saved, then started again: db and store',
-      /svc, db, store will be unavailable for (?:about )?\d+/,
+      /svc, db, store will be unavailable for \d+ s to \d+ min \(a guess, with up to \d+ s for stopping containers\)/,
       /the restore point needs \d+ \wB; .* is free in \S+\/\.svc-updater\/restore/,
       /these running containers will not be updated and will lose their connection to the data services: \S+-proxy-1 \(db\)/,
     ],

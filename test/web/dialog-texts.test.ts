@@ -422,7 +422,7 @@ it.each<
   [
     'what a rollback would replace',
     [status(), offered],
-    [offerHeading, replaced, 'svc will be unavailable for about 9 s.'],
+    [offerHeading, replaced, 'svc will be unavailable for about 9 s (a guess).'],
     'Roll back… | Close',
   ],
   [

@@ -220,7 +220,7 @@ function showRollback(
   log.warn(`all data written since then will be lost${saved}`);
   for (const { path } of mounts.filter((each) => isSharedHostDirectory(each.path, record.point.directory)))
     log.warn(`the rollback will replace everything in the host directory ${JSON.stringify(path)}`);
-  log.info(`${names} will be unavailable for about ${about} s`);
+  log.info(`${names} will be unavailable for about ${about} s (a guess)`);
   if (excluded.length > 0)
     log.info(`not in the restore point and therefore not changed: ${joinWithAnd(excluded)}`);
   const rollback = { from, to: version, at, downtimeSeconds: about, bytes };

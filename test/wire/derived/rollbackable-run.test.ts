@@ -43,6 +43,11 @@ describe('the downtime of a restore point', () => {
       12.5,
     ],
     [
+      'includes the start of the new version',
+      [past('updated', { restorePoint: point, downtimeSeconds: 37 }), saved],
+      37,
+    ],
+    [
       'are those before, if the last one tells none',
       [past('updated', { restorePoint: { ...point, downtimeSeconds: null } }), saved],
       12.5,

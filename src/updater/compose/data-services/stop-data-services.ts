@@ -3,6 +3,7 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { ContainerStartWatch, type StartedContainer } from '../../data/copies/container-start-watch.ts';
+import { graceSecondsOf } from '../../data/copies/estimate-restore-point.ts';
 import type { DataContext } from '../../data/data-context.ts';
 import type { RestorePointRecordData } from '../../data/restore-point.ts';
 import type { EngineContext } from '../../run/run-context.ts';
@@ -12,11 +13,6 @@ import { stopContainers } from '../replace/stop-containers.ts';
 
 export type JournaledRestorePoint = NonNullable<JournalData['point']>;
 
-/**
- * Minimum grace period in seconds for containers with mounts. Killing a database leaves its data as after a crash.
- * Containers without mounts have no data to write, and often ignore the stop signal, so their own grace period applies.
- */
-const minGraceSeconds = 60;
 const killedExitCode = 137;
 
 export async function createDataContext({ engine, log, journal }: JournaledContext): Promise<DataContext> {
@@ -64,11 +60,9 @@ export async function stopContainerGroups(
   groups: readonly (readonly Container[])[],
 ): Promise<string[]> {
   for (const group of groups) {
-    const short = group.filter(
-      ({ stopTimeout, storage }) => storage.length > 0 && stopTimeout < minGraceSeconds,
-    );
+    const short = group.filter((each) => each.stopTimeout < graceSecondsOf(each));
     await stopContainers(context, group, {
-      graces: new Map(short.map(({ id }) => [id, minGraceSeconds])),
+      graces: new Map(short.map((each) => [each.id, graceSecondsOf(each)])),
     });
   }
   const ids = groups.flat().map(({ id }) => id);

@@ -38,7 +38,7 @@ export function choosePauseLimit(
   { estimate, containers, mountContext }: Pick<DataSurvey, 'estimate' | 'containers' | 'mountContext'>,
   limitMs: number,
 ): number {
-  const { writers, seconds, point } = estimate;
+  const { writers, downtime, point } = estimate;
   const unusual = writers.find(({ status }) => status !== 'running');
   if (unusual)
     throw new UpdateError(
@@ -52,7 +52,7 @@ export function choosePauseLimit(
   );
   const pauseLimitMs = Math.min(limitMs, ...limits.map(({ ms }) => ms));
   // The estimate also includes time for stopping services.
-  const expected = Math.min(seconds[0], bytesToReadOf(point.mounts) / readBytesPerSecond);
+  const expected = Math.min(downtime.range[0], bytesToReadOf(point.mounts) / readBytesPerSecond);
   if (writers.length === 0 || expected * 2_000 <= pauseLimitMs) return pauseLimitMs;
   const names = joinWithAnd(writers.map(({ name }) => name));
   const limiting = limits.find(({ ms }) => ms === pauseLimitMs && ms < limitMs);

@@ -1,7 +1,11 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
-import type { DurationEstimate, RestorePointEstimate } from '../../data/copies/estimate-restore-point.ts';
+import type {
+  DowntimeEstimate,
+  DurationEstimate,
+  RestorePointEstimate,
+} from '../../data/copies/estimate-restore-point.ts';
 import { isServiceContainer } from '../../data/selection/choose-mounts.ts';
 import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
 
@@ -52,7 +56,7 @@ export function findDependentContainers(
  * @param name - the name of the product
  */
 export function describeRestorePoint(
-  { point, seconds, outside, notSaved, needed, free }: RestorePointEstimate,
+  { point, downtime, outside, notSaved, needed, free }: RestorePointEstimate,
   users: readonly string[],
   name: string,
 ): string[] {
@@ -64,14 +68,14 @@ export function describeRestorePoint(
   const left = [...excluded, ...outside.map((host) => `the database on ${host}`)];
   const listed = (names: readonly string[], sentence: string, after = '') =>
     names.length > 0 ? [`${sentence}: ${joinWithAnd(names)}${after}`] : [];
-  const downtime = `${[name, ...services].join(', ')} will be unavailable for ${formatDurationEstimate(seconds)}`;
+  const unavailable = `${[name, ...services].join(', ')} will be unavailable for ${formatDowntimeEstimate(downtime)} while the data is saved, and ${name} until the new version is ready`;
   return [
     `the restore point will contain ${joinWithAnd(saved) || 'no data, because no covered service has a writable mount'}`,
     ...listed(left, 'excluded from the restore point and therefore not restored by a rollback'),
     ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
     ...listed(services, 'services that will be stopped while the data is saved, then started again'),
     ...listed(inMemory, 'services that keep data only in memory and are restarted after a rollback'),
-    ...(mounts.length > 0 ? [downtime] : []),
+    ...(mounts.length > 0 ? [unavailable] : []),
     `the restore point needs ${formatSize(needed)}; ${formatSize(free)} is free in ${directory}`,
     ...listed(
       users,
@@ -81,10 +85,20 @@ export function describeRestorePoint(
   ];
 }
 
-/** Formats an estimate, such as `about 12 s`, `3 to 20 s` or `2 to 15 min`. */
+function formatDowntimeEstimate({ range: [least, most], stopping }: DowntimeEstimate): string {
+  if (stopping === null) return `${formatDurationEstimate([least, most])} (as in the last update)`;
+  const guess = formatDurationEstimate([least, most + stopping]);
+  return `${guess} (a guess, with up to ${Math.ceil(stopping)} s for stopping containers)`;
+}
+
+/** Formats an estimate, such as `about 12 s`, `3 to 20 s`, `3 s to 4 min` or `2 to 15 min`. */
 export function formatDurationEstimate([least, most]: DurationEstimate): string {
-  const unit = most > 180 ? 'min' : 's';
-  const [from, to] = [least, most].map((each) => Math.max(Math.ceil(unit === 'min' ? each / 60 : each), 1));
+  const unitOf = (seconds: number) => (most > 180 && seconds >= 60 ? 'min' : 's');
+  const [from, to] = [least, most].map((each) =>
+    Math.max(Math.ceil(unitOf(each) === 'min' ? each / 60 : each), 1),
+  );
+  const unit = unitOf(most);
+  if (unitOf(least) !== unit) return `${from} s to ${to} min`;
   return from === to ? `about ${to} ${unit}` : `${from} to ${to} ${unit}`;
 }
 
@@ -92,19 +106,19 @@ export function formatDurationEstimate([least, most]: DurationEstimate): string 
 const longDowntimeSeconds = 15 * 60;
 
 /**
- * Returns a warning about a long downtime; empty if the downtime is short.
+ * Returns a warning about a long downtime; empty if the downtime is short. The time for stopping is not counted.
  * @param limit - the value of `--max-downtime` in seconds; null if it is not set
  * @param name - the name of the product
  * @throws UpdateError data-unsupported if even the shortest estimate exceeds the limit
  */
 export function checkDowntimeEstimate(
-  { point, seconds }: Pick<RestorePointEstimate, 'point' | 'seconds'>,
+  { point, downtime: { range } }: Pick<RestorePointEstimate, 'point' | 'downtime'>,
   limit: number | null,
   name: string,
 ): string[] {
-  const [least, most] = seconds;
+  const [least, most] = range;
   if (point.mounts.length === 0 || most <= (limit ?? longDowntimeSeconds)) return [];
-  const sentence = `${name} is expected to be unavailable for ${formatDurationEstimate(seconds)} while the data is saved`;
+  const sentence = `${name} is expected to be unavailable for ${formatDurationEstimate(range)} while the data is saved`;
   if (limit === null) return [`${sentence}; use --max-downtime to set a limit`];
   const message = `${sentence}, but --max-downtime allows ${limit} s`;
   if (least <= limit) return [message];

@@ -1,7 +1,7 @@
 // Determines the contents, duration and disk space of a restore point, before any container is stopped.
 
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { type Container, serviceOf } from '../../../engine/objects/container.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { readUserMapping } from '../../../engine/self/user-mapping.ts';
 import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
 import type { DataContext, DataCoverage } from '../data-context.ts';
@@ -26,12 +26,19 @@ export interface PlannedRestorePoint
   directory: string;
 }
 
-/** Minimum and maximum in seconds; equal if they are based on the last restore point. */
+/** Expected downtime in seconds. */
+export interface DowntimeEstimate {
+  /** Minimum and maximum without the time for stopping; equal if they are based on the last restore point. */
+  range: DurationEstimate;
+  /** Maximum time for stopping the services; null if `range` is based on the last restore point and includes it. */
+  stopping: number | null;
+}
 export type DurationEstimate = readonly [least: number, most: number];
 
 interface RestorePointEstimateInput {
   doors: DataContext;
   mountContext: MountSelectionContext;
+  /** Updated services, the app first. */
   updated: readonly string[];
   /** All containers of the project, and all other running containers. */
   containers: readonly Container[];
@@ -53,8 +60,8 @@ export interface RehearsedMounts {
 
 export interface RestorePointEstimate {
   point: PlannedRestorePoint;
-  /** Expected downtime of covered services in seconds. */
-  seconds: DurationEstimate;
+  /** Expected downtime of covered services. */
+  downtime: DowntimeEstimate;
   /** Hosts of external databases whose setting in the settings file is `none`. */
   outside: DataCoverage['outside'];
   notSaved: readonly string[];
@@ -100,6 +107,8 @@ export async function estimateRestorePoint(
   } = facts;
   const chosen = chooseMountsToSave(containers, declared, around, rehearsed?.services);
   const services = declared.covered.filter((service) => !updated.includes(service));
+  const own = containers.filter((each) => isServiceContainer(each, dataContext.project));
+  const stopSeconds = longestStopSecondsOf(own, [...updated.slice(0, 1), ...services]);
   const seen = await inspectMountsByService(dataContext, [...chosen.mounts, ...(rehearsed?.added ?? [])]);
   const probe = await runHelperContainer(dataContext, {
     verb: 'probe',
@@ -149,7 +158,7 @@ export async function estimateRestorePoint(
         path === null ? service : `${service}:${path}`,
       ),
     },
-    seconds: estimateDowntime(bytesToReadOf(mounts), last),
+    downtime: estimateDowntime(bytesToReadOf(mounts), last, stopSeconds),
     outside: declared.outside,
     notSaved: [
       ...chosen.notSaved,
@@ -268,6 +277,28 @@ export function requireSpaceToSave(
 export const bytesToReadOf = (mounts: readonly SavedMount[]): number =>
   sum(mounts.map(({ bytes, length = bytes }) => length));
 
+/**
+ * Minimum grace period in seconds for containers with mounts. Killing a database leaves its data as after a crash.
+ * Containers without mounts have no data to write, and often ignore the stop signal, so their own grace period applies.
+ */
+const minGraceSeconds = 60;
+
+/** Returns the seconds between the stop signal and SIGKILL. */
+export const graceSecondsOf = ({ stopTimeout, storage }: Container): number =>
+  storage.length > 0 ? Math.max(stopTimeout, minGraceSeconds) : stopTimeout;
+
+/** A container without a stop timeout counts as this many seconds in an estimate. */
+const longestGraceSeconds = 3_600;
+
+/** Returns the seconds that stopping these services in turn takes if no container reacts to its stop signal. */
+export const longestStopSecondsOf = (containers: readonly Container[], services: readonly string[]): number =>
+  sum(
+    services.map((name) => {
+      const own = containers.filter((each) => isUp(each) && serviceOf(each) === name);
+      return Math.min(Math.max(0, ...own.map(graceSecondsOf)), longestGraceSeconds);
+    }),
+  );
+
 /** Size and duration of the newest restore point. */
 export interface PreviousSaveTiming {
   /** Bytes that were read, including holes. */
@@ -275,7 +306,7 @@ export interface PreviousSaveTiming {
   seconds: number;
 }
 
-/** Time in seconds for stopping and starting services, which does not depend on the amount of data. */
+/** Shortest time in seconds for stopping and starting services, which does not depend on the amount of data. */
 const fixedSeconds = 1;
 /** From this size in bytes, a restore point's duration depends mainly on the disk's speed. */
 const tellingBytes = 50_000_000;
@@ -284,13 +315,21 @@ const tellingBytes = 50_000_000;
  * Estimates the downtime from the last restore point. If there is no restore point, assumes a speed between 100 MB/s
  * (slow disk) and 2 GB/s (memory).
  */
-export function estimateDowntime(bytes: number, last: PreviousSaveTiming | null): DurationEstimate {
+export function estimateDowntime(
+  bytes: number,
+  last: PreviousSaveTiming | null,
+  stopSeconds: number,
+): DowntimeEstimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {
     const fixed = Math.min(last.seconds, fixedSeconds);
     const seconds = fixed + (last.seconds - fixed) * (last.bytes > tellingBytes ? bytes / last.bytes : 1);
-    return [seconds, seconds];
+    return { range: [seconds, seconds], stopping: null };
   }
-  return [bytes / 2_000_000_000 + fixedSeconds, bytes / 100_000_000 + 4 * fixedSeconds];
+  return {
+    range: [bytes / 2_000_000_000 + fixedSeconds, bytes / 100_000_000 + 4 * fixedSeconds],
+    // The last restore point had less data, so most of its downtime was the time for stopping.
+    stopping: last?.seconds ?? stopSeconds,
+  };
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0);

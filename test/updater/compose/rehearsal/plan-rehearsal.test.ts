@@ -149,7 +149,7 @@ describe('choosePauseLimit', () => {
   const limit = (bytes: number, writers: Container[], others: Container[] = [], limitMs = 30_000) =>
     choosePauseLimit(
       {
-        estimate: { writers, seconds: [99, 99], point: { mounts: [{ where: 'db:/p', bytes }] } },
+        estimate: { writers, downtime: { range: [99, 99] }, point: { mounts: [{ where: 'db:/p', bytes }] } },
         containers: others,
         mountContext: { project: 'svc' },
       } as unknown as Parameters<typeof choosePauseLimit>[0],

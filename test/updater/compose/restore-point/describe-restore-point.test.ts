@@ -22,7 +22,7 @@ const surveyed = (changes: Partial<RestorePointEstimate['point']> = {}): Restore
     ...{ bytes: 327e6, services: ['db'] },
     ...changes,
   },
-  ...{ seconds: [2.2, 7.2], outside: ['db.example'] },
+  ...{ downtime: { range: [2.2, 7.2], stopping: 60 }, outside: ['db.example'] },
   ...{ notSaved: ['app:/tmp (in memory)'], warnings: [], writers: [], needed: 328e6, free: 40e9 },
 });
 
@@ -33,10 +33,17 @@ it('describes a restore point', () => {
     'not in the restore point: app:/tmp (in memory)',
     'services that will be stopped while the data is saved, then started again: db',
     'services that keep data only in memory and are restarted after a rollback: mq',
-    'svc, db will be unavailable for 3 to 8 s',
+    'svc, db will be unavailable for 3 to 68 s (a guess, with up to 60 s for stopping containers) while the data is saved, and svc until the new version is ready',
     'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
     'these running containers will not be updated and will lose their connection to the data services: report-1 (db); a rollback discards everything that they write after the data is saved',
   ]);
+});
+
+it('bases the downtime on the last update if it was measured', () => {
+  const measured = { ...surveyed(), downtime: { range: [36.5, 36.5] as const, stopping: null } };
+  expect(describeRestorePoint(measured, [], 'svc').join('\n')).toContain(
+    'svc, db will be unavailable for about 37 s (as in the last update) while',
+  );
 });
 
 it('describes a restore point without data', () => {
@@ -52,6 +59,7 @@ it.each<[number, number, string]>([
   [11.2, 11.2, 'about 12 s'],
   [0, 0, 'about 1 s'],
   [100, 900, '2 to 15 min'],
+  [1.2, 181, '2 s to 4 min'],
 ])('formats an estimate from %d to %d s as %s', (least, most, words) =>
   expect(formatDurationEstimate([least, most])).toBe(words),
 );
@@ -72,13 +80,17 @@ it.each<[least: number, most: number, limit: number | null, result: string | nul
     'svc is expected to be unavailable for 2 to 20 s while the data is saved, but --max-downtime allows 10 s',
   ],
 ])('a downtime from %d to %d s, with a limit of %o, gives the warning %o', (least, most, limit, result) => {
-  const warnings = checkDowntimeEstimate({ ...surveyed(), seconds: [least, most] }, limit, 'svc');
+  const warnings = checkDowntimeEstimate(
+    { ...surveyed(), downtime: { range: [least, most], stopping: 60 } },
+    limit,
+    'svc',
+  );
   expect(warnings).toEqual(result === null ? [] : [expect.stringContaining(result)]);
 });
 
 it('refuses an update whose downtime is certainly longer than allowed', () => {
   const warn = (changes: Partial<RestorePointEstimate['point']>) => () =>
-    checkDowntimeEstimate({ ...surveyed(changes), seconds: [11, 20] }, 10, 'svc');
+    checkDowntimeEstimate({ ...surveyed(changes), downtime: { range: [11, 20], stopping: 60 } }, 10, 'svc');
   expect(warn({})).toThrow(
     expect.objectContaining({
       code: 'data-unsupported',

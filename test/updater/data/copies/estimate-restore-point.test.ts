@@ -1,14 +1,18 @@
 import { describe, expect, it } from 'vitest';
+import type { Container } from '../../../../src/engine/objects/container.ts';
+import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import {
   bytesToReadOf,
   estimateDowntime,
   listUnsavableContentReasons,
+  longestStopSecondsOf,
   removeAliasedMounts,
   requireSpaceToSave,
 } from '../../../../src/updater/data/copies/estimate-restore-point.ts';
 import type { MountInspection } from '../../../../src/updater/data/helper-program/helper-result.ts';
 import type { SavedMount } from '../../../../src/updater/data/restore-point.ts';
 import { formatSize } from '../../../../src/updater/run/log/format-values.ts';
+import { container } from '../../../build.ts';
 
 const look = (changes: Partial<MountInspection>): MountInspection => ({
   ...{ type: 'directory', root: '/srv/a', device: '8:1', fileSystem: 0xef53, bytes: 0, length: 0, files: 0 },
@@ -92,14 +96,43 @@ describe('requireSpace', () => {
   });
 });
 
-it.each<[bytes: number, last: { bytes: number; seconds: number } | null, least: number, most: number]>([
-  [1e9, { bytes: 5e8, seconds: 7 }, 13, 13],
-  // So little data does not indicate the speed of the disk.
-  [1e9, { bytes: 1e6, seconds: 4 }, 1.5, 14],
-  [1e6, { bytes: 1e6, seconds: 4 }, 4, 4],
-  [3e9, null, 2.5, 34],
-])('estimates the duration for %d bytes from the last copy %o: %d to %d s', (bytes, last, least, most) => {
-  expect(estimateDowntime(bytes, last)).toEqual([least, most]);
+const volume = {
+  ...{ type: 'volume', source: 'data', destination: '/data', writable: true },
+  ...{ path: '/var/lib/docker/volumes/data/_data', subpath: '', driver: 'local' },
+};
+
+it('adds the stop timeouts of services that are stopped in turn', () => {
+  const own = (service: string, changes: Partial<Container>) => {
+    const base = container(`${service}-1`);
+    return { ...base, labels: { [composeLabels.service]: service }, ...changes };
+  };
+  const containers = [
+    own('app', { stopTimeout: 10, storage: [] }),
+    own('app', { stopTimeout: 35, storage: [] }),
+    // With a mount, at least 60 s.
+    own('db', { stopTimeout: 10, storage: [volume] }),
+    own('cache', { stopTimeout: Infinity, storage: [] }),
+    own('idle', { stopTimeout: 90, status: 'exited' }),
+  ];
+  expect(longestStopSecondsOf(containers, ['app', 'db', 'idle', 'missing'])).toBe(35 + 60);
+  expect(longestStopSecondsOf(containers, ['cache'])).toBe(3_600);
+});
+
+interface DowntimeRow {
+  bytes: number;
+  last: { bytes: number; seconds: number } | null;
+  range: [number, number];
+  stopping: number | null;
+}
+
+it.each<DowntimeRow>([
+  { bytes: 1e9, last: { bytes: 5e8, seconds: 7 }, range: [13, 13], stopping: null },
+  // So little data does not indicate the speed of the disk, but the time for stopping.
+  { bytes: 1e9, last: { bytes: 1e6, seconds: 34 }, range: [1.5, 14], stopping: 34 },
+  { bytes: 1e6, last: { bytes: 1e6, seconds: 37 }, range: [37, 37], stopping: null },
+  { bytes: 3e9, last: null, range: [2.5, 34], stopping: 70 },
+])('estimates the downtime for $bytes bytes from the last copy $last', ({ bytes, last, ...downtime }) => {
+  expect(estimateDowntime(bytes, last, 70)).toEqual(downtime);
 });
 
 it.each([
