@@ -240,6 +240,20 @@ describe('a page', () => {
   });
 });
 
+// Without an interval, each update waits 30 s for the first result of a health check.
+it.each([
+  ...documents,
+  'test/larder/compose.yaml',
+  'test/platform/deploy/compose.yaml',
+  'test/platform/python/compose.yaml',
+])('every health check in %s has a short interval', (path) => {
+  const checks = [...read(path).matchAll(/healthcheck:(?: *\{.*\}|\n(?: {6,}\S.*\n)+)/g)].map(
+    ([check]) => check,
+  );
+  expect(checks).toHaveLength(read(path).match(/^ +healthcheck:/gm)?.length ?? 0);
+  expect(checks.filter((check) => !/\binterval: [1-5]s\b/.test(check))).toEqual([]);
+});
+
 it('the README has at most 120 lines', () => {
   expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120);
 });
