@@ -140,7 +140,8 @@ describe('a stack in a volume of Portainer', () => {
 
     // The server knows the directory only as Portainer sees it, and shows a command for the directory on the host.
     await instance.publish('v1.2.0');
-    const settings = { product: svcProduct, containerName: `${instance.name}-svc-updater`, updaterImage };
+    const names = { product: svcProduct, containerName: `${instance.name}-svc-updater` };
+    const settings = { version: 'v1.1.0', ...names, updaterImage };
     const [command = ''] = listManualUpdateCommands(
       { project: instance.project, directory, directories: [], service: 'app' },
       { ...settings, app: null, workers: null, updaterSocket: engineSocket, restorePoint: false },

@@ -23,7 +23,14 @@ export interface KnownDeployment {
 
 type ManualUpdateSettings = Pick<
   ValidatedInstanceOptions,
-  'product' | 'containerName' | 'updaterImage' | 'updaterSocket' | 'app' | 'workers' | 'restorePoint'
+  | 'version'
+  | 'product'
+  | 'containerName'
+  | 'updaterImage'
+  | 'updaterSocket'
+  | 'app'
+  | 'workers'
+  | 'restorePoint'
 >;
 
 const socketPath = '/var/run/docker.sock';
@@ -51,7 +58,8 @@ export function listManualUpdateCommands(
     ...(product === svcProduct ? [] : ['-e', `SVC_UPDATER_PRODUCT=${formatProduct(product, containerName)}`]),
   ];
   const order = [
-    updaterImage,
+    // Without the option, the server runs in the product's own image of svc-updater.
+    updaterImage ?? `${product.updatesImage ?? `${product.name}-updates`}:${settings.version}`,
     ...(project && directory ? ['--project', project, '--dir', directory] : []),
     ...(isUsual ? [] : services.flatMap((name) => ['--service', name])),
     ...(restorePoint && !isPodman ? ['--restore-point'] : []),

@@ -13,7 +13,12 @@ const task = (imageReference: string) => ({
 });
 
 const settings: Parameters<typeof listManualUpdateCommands>[1] = {
-  ...{ product: svcProduct, containerName: 'svc-updater', updaterImage: 'acme/svc-updater:1' },
+  ...{
+    version: 'v1.4.2',
+    product: svcProduct,
+    containerName: 'svc-updater',
+    updaterImage: 'acme/svc-updater:1',
+  },
   ...{ app: null, workers: null, updaterSocket: null, restorePoint: false },
 };
 const socket = '/var/run/docker.sock';
@@ -27,6 +32,16 @@ describe('the list of manual commands', () => {
       {},
       {},
       `${named} -v ${socket}:${socket} -v "$PWD:$PWD" acme/svc-updater:1 --target v1.5.0`,
+    ],
+    [
+      "uses the product's own image of svc-updater if no other is set",
+      {},
+      {
+        product: createProduct({ name: 'larder', updatesImage: 'ghcr.io/acme/updates' }),
+        containerName: 'larder-updater',
+        updaterImage: null,
+      },
+      `docker run --rm --name larder-updater --stop-timeout 120 -v ${socket}:${socket} -e 'SVC_UPDATER_PRODUCT={"name":"larder","updatesImage":"ghcr.io/acme/updates"}' -v "$PWD:$PWD" ghcr.io/acme/updates:v1.4.2 --target v1.5.0`,
     ],
     [
       'has the host path of the socket, and saves a restore point if the server does',
