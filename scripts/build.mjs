@@ -22,8 +22,9 @@ import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pr
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { build, transform } from 'esbuild';
+import { build } from 'esbuild';
 import { writeCommonJsTypes, writeTypes } from './lib/types.mjs';
+import { bundleElements } from './lib/web-bundle.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = resolve(process.argv[2] ?? join(root, 'dist'));
@@ -173,19 +174,9 @@ async function buildLibrary() {
 
 async function buildElements() {
   await rm(join(out, 'web'), { recursive: true, force: true });
-  const { metafile } = await build({
-    absWorkingDir: root,
-    entryPoints: ['src/web/index.ts'],
-    outfile: join(out, 'web/index.mjs'),
-    bundle: true,
-    format: 'esm',
-    target: 'es2022',
-    minify: true,
-    legalComments: 'none',
-    logLevel: 'warning',
-    plugins: [{ name: 'remove-descriptions', setup: removeDescriptions }],
-    metafile: true,
-  });
+  const { code, metafile } = await bundleElements();
+  await mkdir(join(out, 'web'));
+  await writeFile(join(out, 'web/index.mjs'), code);
   await writeTypes(['web/index', 'web/preact', 'web/react'], join(out, 'web/types'), ['preact', 'react']);
   await writeCommonJsTypes(join(out, 'web/types/web/index'), exportsOf(metafile));
   for (const name of ['preact', 'react']) await writeCommonJsTypes(join(out, `web/types/web/${name}`), []);
@@ -193,25 +184,6 @@ async function buildElements() {
   await writeFile(join(out, 'web/custom-elements.json'), manifest);
   const { length } = gzipSync(await readFile(join(out, 'web/index.mjs')));
   judge('web/index.mjs, compressed', length, 35_000);
-}
-
-/**
- * Removes what only OpenAPI and the manifest of the elements need: the schemas of the wire's fields, their names, descriptions
- * and keywords, and the descriptions of the elements. Only descriptions contain a space.
- */
-function removeDescriptions({ onLoad }) {
-  onLoad({ filter: /\/src\/wire\/field-schemas\.ts$/ }, () => ({
-    contents: 'export const schemaOf = new Proxy({}, { get: () => () => ({}) });',
-  }));
-  onLoad({ filter: /\/src\/(?:web\/tags|wire\/status)\.ts$/ }, async ({ path }) => {
-    const { code } = await transform(await readFile(path, 'utf8'), { loader: 'ts' });
-    const contents = code
-      .replace(/(?<=createKeywordField\()[\w.]+(?=\))/g, '')
-      .replace(/"(?:[^"\\]|\\.)*"/g, (text) => (text.includes(' ') ? '""' : text))
-      .replace(/(?<=defineSchema\(\s*)"\w+",\s*(?:null|"")/g, '"", ""')
-      .replace(/, ""(?=\))/g, '');
-    return { contents };
-  });
 }
 
 /** https://github.com/webcomponents/custom-elements-manifest */

@@ -1,7 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import { toNodeHandler } from '../../../src/server/index.ts';
 import { createScriptedUpdates, type Script } from '../../../src/server/testing/index.ts';
 
@@ -36,17 +34,12 @@ export interface PageServer {
 
 let bundle: Promise<string> | undefined;
 
-/** The elements, built from source as for publication. */
-const elements = (): Promise<string> => {
-  bundle ??= build({
-    entryPoints: [fileURLToPath(new URL('../../../src/web/index.ts', import.meta.url))],
-    bundle: true,
-    format: 'esm',
-    target: 'es2022',
-    minify: true,
-    write: false,
-    logLevel: 'warning',
-  }).then(({ outputFiles }) => outputFiles[0]?.text ?? '');
+/** The elements as they are published. */
+const elements = async (): Promise<string> => {
+  const { bundleElements } = await import(
+    new URL('../../../scripts/lib/web-bundle.mjs', import.meta.url).href
+  );
+  bundle ??= bundleElements().then(({ code }: { code: string }) => code) as Promise<string>;
   return bundle;
 };
 
