@@ -31,7 +31,7 @@ export function createSession(context: CommandContext): Session {
     ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
   };
   const address = `${url}/api/v1/instance/update`;
-  return { ...context, config, reader: new UpdateApiClient({ address, headers }) };
+  return { ...context, config, reader: new UpdateApiClient({ address, headers: () => headers }) };
 }
 
 /** @throws CommandFailedError with exit code 2 if the request failed */

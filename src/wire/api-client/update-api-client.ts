@@ -35,7 +35,10 @@ const stream = 'text/event-stream';
 interface ReaderOptions {
   /** Address of the endpoints: `https://svc.example.org/api/v1/instance/update`, without a final slash. */
   address: string;
-  headers?: Readonly<Record<string, string>>;
+  /** Called for every request. If the result is null, no user is logged in, and the request is not sent. */
+  headers?: () => Record<string, string> | Promise<Headers | null>;
+  /** `same-origin` prevents requests to another origin than the page's, which must not get its headers. */
+  mode?: 'same-origin';
   fetch?: typeof fetch;
   deadlines?: Partial<typeof usualDeadlines>;
 }
@@ -206,23 +209,26 @@ export class UpdateApiClient {
     }
   }
 
-  #fetch({
+  async #fetch({
     method = 'GET',
     path = '',
     body,
     accept,
     signal,
   }: Question & { accept: string }): Promise<Response> {
-    const { address, headers = {}, fetch = globalThis.fetch } = this.#options;
+    const { address, mode, headers: createHeaders = () => ({}), fetch = globalThis.fetch } = this.#options;
+    const given = await createHeaders();
+    if (given === null) return new Response(null, { status: 401 });
+    const headers = new Headers(given);
+    headers.set('Accept', accept);
+    if (body) headers.set('Content-Type', 'application/json');
+    else headers.delete('Content-Type');
     return fetch(`${address}${path}`, {
       method,
-      headers: {
-        ...headers,
-        Accept: accept,
-        ...(body && { 'Content-Type': 'application/json' }),
-      },
+      headers,
       ...(body && { body: JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
+      ...(mode && { mode }),
       redirect: 'manual',
       cache: 'no-store',
     });

@@ -70,12 +70,13 @@ describe('a response', () => {
   });
 
   it('is requested without redirects and without a cache', async () => {
-    const asked: [unknown, RequestInit | undefined][] = [];
+    const asked: [unknown, object][] = [];
+    let count = 0;
     const reader = new UpdateApiClient({
       address,
-      headers: { Authorization: 'Bearer x' },
+      headers: () => ({ authorization: `Bearer ${count++}`, ACCEPT: '*/*', 'content-type': 'a/b' }),
       fetch: async (url, init) => {
-        asked.push([url, init]);
+        asked.push([url, { ...init, headers: Object.fromEntries(init?.headers as Headers) }]);
         return typed('{}', problem, 500);
       },
     });
@@ -89,14 +90,28 @@ describe('a response', () => {
           body: '{"target":"v1.5.0","when":"idle"}',
           redirect: 'manual',
           cache: 'no-store',
-          headers: { Authorization: 'Bearer x', 'Content-Type': 'application/json' },
+          headers: {
+            authorization: 'Bearer 0',
+            accept: 'application/json',
+            'content-type': 'application/json',
+          },
         },
       ],
-      [
-        `${address}/progress?lastEventId=run1%3A7`,
-        { method: 'GET', redirect: 'manual', headers: { Accept: 'text/event-stream' } },
-      ],
+      [`${address}/progress?lastEventId=run1%3A7`, { method: 'GET', redirect: 'manual' }],
     ]);
+    const headers = { authorization: 'Bearer 1', accept: 'text/event-stream' };
+    expect(asked[1]?.[1]).toHaveProperty('headers', headers);
+  });
+
+  it('is not requested if no user is logged in', async () => {
+    const fetch = async () => expect.unreachable();
+    const reader = new UpdateApiClient({ address, headers: async () => null, fetch });
+    const found = [
+      await reader.fetchStatus(),
+      await reader.startUpdate({ target: 'v1.5.0' }),
+      await reader.openEventStream(null, new AbortController().signal),
+    ];
+    expect(found).toMatchObject(Array(3).fill({ kind: 'logged-out', status: 401 }));
   });
 });
 
