@@ -3,6 +3,7 @@ import { SvcUpdateNotice } from './elements/notice.ts';
 import { SvcUpdateChannel, SvcUpdateSettings } from './elements/settings.ts';
 import type { ElementEvents } from './tags.ts';
 
+export { refresh, setAuthorization, setHeaders } from './session.ts';
 export { setTexts, type TextOverrides, type Texts } from './texts.ts';
 export { openUpdateDialog, SvcUpdateChannel, SvcUpdateDialog, SvcUpdateNotice, SvcUpdateSettings };
 

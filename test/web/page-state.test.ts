@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
 import { createTextsAndFormats } from '../../src/presentation/texts-and-formats.ts';
-import type { PageState } from '../../src/web/model/page-state.ts';
+import { initialPageState, type PageState } from '../../src/web/model/page-state.ts';
 import { findRunIdToReloadAfter } from '../../src/web/model/selectors.ts';
 import { formatTabTitle } from '../../src/web/views/tab-title.ts';
+import type { Run } from '../../src/wire/status.ts';
 import {
   endedRun,
   halfway,
@@ -52,7 +53,34 @@ describe('the state of a page', () => {
       pageSince: 4000,
     });
     expect(stateAfter(nothing, loggedOut).outage).toBeNull();
-    expect(stateAfter(loggedOut, nothing).loggedOut).toBe(false);
+    expect(stateAfter(loggedOut, nothing)).toEqual(stateAfter(loggedOut));
+  });
+
+  it('contains nothing of the status after a logout, whatever arrives later', () => {
+    const signedOut = { ...initialPageState, loggedOut: true };
+    const jobs = [{ kind: 'backup', state: 'queued', title: 'x', since: null, stuck: false }] as const;
+    const told = status({ reason: { code: 'backup-running', message: 'x', jobs: [...jobs] } });
+    const history = { kind: 'history', runs: [endedRun('updated')] } as const;
+    const late = [
+      history,
+      run(runOf()),
+      { kind: 'heard' },
+      nothing,
+      { kind: 'pressed', to: 'v1.5.0' },
+    ] as const;
+    expect(stateAfter(told, history, loggedOut, ...late)).toEqual(signedOut);
+    expect(stateAfter(told, run(runOf({ state: 'recreate' })), loggedOut, ...late)).toEqual(signedOut);
+    expect(stateAfter(told, loggedOut, status()).status?.version).toBe('v1.4.2');
+  });
+
+  it('treats a redirect to a login page as an outage while the product restarts, for 30 seconds', () => {
+    const refused = { kind: 'logged-out', status: 0, location: null, inFront: null } as const;
+    const stateIn = (state: Run['state'], count: number) =>
+      stateAfter(status(), run(runOf({ state })), ...Array(count).fill({ kind: 'unheard', refused }));
+    expect(stateIn('recreate', 1)).toMatchObject({ loggedOut: false, outage: { since: 3000 } });
+    expect(stateIn('recreate', 30)).toMatchObject({ loggedOut: false, watched: { id: 'run1' } });
+    expect(stateIn('recreate', 31)).toEqual({ ...initialPageState, loggedOut: true });
+    expect(stateIn('pull', 1).loggedOut).toBe(true);
   });
 
   it('escapes characters that could hide text', () => {

@@ -15,6 +15,7 @@ export class ScreenReaderAnnouncer {
     if (text === this.#said) return;
     this.#said = text;
     clearTimeout(this.#timer);
+    this.polite.textContent = '';
     if (isUrgent) this.urgent.textContent = text;
     else {
       this.urgent.textContent = '';

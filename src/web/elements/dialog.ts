@@ -13,6 +13,7 @@ import {
   isRollbackRun,
 } from '../model/selectors.ts';
 import { storeReloadHandover } from '../model/storage.ts';
+import { getAuthorization } from '../session.ts';
 import { getTexts } from '../texts.ts';
 import type { DialogContext, DialogState } from '../views/components.ts';
 import { applyConfirmationContent, renderDialogContent } from '../views/dialog-content.ts';
@@ -96,9 +97,10 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   protected draw(): void {
-    if (!this.#isShown) return;
     const { store } = this;
     const { state } = store;
+    if (state.loggedOut) this.#forget();
+    if (!this.#isShown) return;
     const { isCancelSent = false, isReloadPrevented = false } = this.#local;
     const page = {
       now: performance.now(),
@@ -114,6 +116,15 @@ export class SvcUpdateDialog extends UpdateElement {
     clearTimeout(this.#timer);
     if ((shown.ticks || state.outage !== null) && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.draw(), 1000);
+  }
+
+  /** A closed dialog keeps its content until the session ends. */
+  #forget(): void {
+    this.#local = {};
+    clearTimeout(this.#reloadTimer);
+    if (this.#isShown) return;
+    patchChildren(this.#content, []);
+    this.#announcer.setInitialText('');
   }
 
   #show(presentation: Presentation): void {
@@ -189,7 +200,8 @@ export class SvcUpdateDialog extends UpdateElement {
       t: this.wording,
       local: this.#local,
       settingsUrl: this.getAttribute('settings-url'),
-      reportUrl: `${this.address}/report`,
+      // A link cannot send the header.
+      reportUrl: getAuthorization ? null : `${this.address}/report`,
       set: (change) => this.#set(change),
       press: (request) => void this.#press(request),
       copy: (event, id) => void this.#copy(event, id),

@@ -57,6 +57,7 @@ export class EmbeddingPage {
 
   reportState(): void {
     const { state } = this.store;
+    if (state.loggedOut) this.versionAfterReload = null;
     const run = findRunInProgress(state);
     const { watched } = state;
     if (run && this.#openRun !== run.id) {

@@ -42,6 +42,7 @@ export class SvcUpdateNotice extends UpdateElement {
   protected draw(): void {
     const { store } = this;
     const { state } = store;
+    if (state.loggedOut) this.#firstVersion = this.#handover = null;
     this.#firstVersion ??= state.version;
     const isAdmin = this.hasAttribute('admin');
     const pageVersion = this.getAttribute('version') || this.#firstVersion;

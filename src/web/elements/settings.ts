@@ -39,10 +39,15 @@ export class SvcUpdateSettings extends UpdateElement {
 
   protected draw(): void {
     const t = this.wording;
-    const { status } = this.store.state;
+    const { status, loggedOut } = this.store.state;
+    if (loggedOut) {
+      this.#draft = {};
+      this.#result = null;
+    }
     const chosen: SettingsDraft = { ...(status && savedSettingsOf(status)), ...this.#draft };
     const automatic = status && this.automaticOf(status);
     const { channel: _, ...automaticDraft } = this.#draft;
+    const saved = loggedOut ? `${t.loggedOut}.` : this.#result?.text;
     const isBusy = this.#isSaving || status === null;
     patchChildren(this.#form, [
       renderChannelFieldset(t),
@@ -59,7 +64,7 @@ export class SvcUpdateSettings extends UpdateElement {
           { type: 'submit', class: 'b primary', 'aria-disabled': isBusy ? 'true' : null },
           this.#isSaving ? t.saving : t.save,
         ),
-        h('span', { role: 'status', class: this.#result?.look ?? '' }, this.#result?.text ?? ''),
+        h('span', { role: 'status', class: this.#result?.look ?? '' }, saved),
       ),
     ]);
     for (const input of this.#form.querySelectorAll('input'))
@@ -92,11 +97,7 @@ export class SvcUpdateSettings extends UpdateElement {
       this.#result = { look: 'ok', text: this.#told(store.state.status ?? status) };
     } else {
       const why =
-        response.kind === 'problem'
-          ? t.sentence(response.problem.detail)
-          : response.kind === 'logged-out'
-            ? `${t.loggedOut}.`
-            : t.noAnswerSaving(t.product);
+        response.kind === 'problem' ? t.sentence(response.problem.detail) : t.noAnswerSaving(t.product);
       this.#result = {
         look: 'bad',
         text: `${t.notSaved(why)} ${t.channelUnchanged(t.channelName(status.channel))}`,

@@ -66,6 +66,7 @@ export class SuccessToast {
     if (this.element.hidden) return;
     this.element.hidePopover?.();
     this.element.hidden = true;
+    patchChildren(this.element, []);
   }
 }
 

@@ -50,8 +50,7 @@ export function selectDialogPresentation(
   const { now, dismissed } = context;
   const open = findRunInProgress(state);
 
-  if (state.loggedOut)
-    return createReloadView('logged-out', t.loggedOut, open ? t.loggedOutDuringUpdate : t.loggedOutAbout, t);
+  if (state.loggedOut) return createReloadView('logged-out', t.loggedOut, t.loggedOutAbout, t);
   const outage = createOutageView(state, open, now, t);
   if (outage) return outage;
   if (state.isWatchedUnknown && watched && !dismissed.has(watched.id))

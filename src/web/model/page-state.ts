@@ -2,6 +2,7 @@ import { escapeUnprintable, mapJsonStrings } from '../../core/text/plain-text.ts
 import { isAdminStatus, type NonAdminStatus, type Problem } from '../../wire/api-client/parse-responses.ts';
 import type { FailedResult } from '../../wire/api-client/request-result.ts';
 import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
+import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
 import { type ServerClock, syncServerClock } from './server-clock.ts';
 
@@ -94,6 +95,8 @@ export type PageAction =
   | { kind: 'closed' };
 
 export function reducePageState(state: PageState, action: PageAction, at: PageTimeMs): PageState {
+  // After a logout, only a status shows that a user has logged in.
+  if (state.loggedOut && action.kind !== 'status' && action.kind !== 'unheard') return state;
   const answered = { ...state, loggedOut: false, outage: null };
   switch (action.kind) {
     case 'status':
@@ -213,11 +216,21 @@ function applyHistory(state: PageState, at: PageTimeMs): PageState {
 }
 
 function applyFailedRequest(state: PageState, refused: FailedResult, at: PageTimeMs): PageState {
-  if (refused.kind === 'logged-out') return { ...state, loggedOut: true, outage: null };
+  const { since = at, pageSince = null } = state.outage ?? {};
+  if (refused.kind === 'logged-out') {
+    const isReplaced = isRunInProgress(state.watched) && canProductBeUnavailable(state.watched);
+    if (isReplaced && refused.status !== 401 && at - since < redirectToleranceMs)
+      return { ...state, outage: { since, pageSince } };
+    // The next user may not see what the server has sent to the last one.
+    return { ...initialPageState, loggedOut: true };
+  }
   // A problem document shows that the server is available.
   if (refused.kind === 'problem') return { ...state, loggedOut: false, outage: null };
+  if (state.loggedOut) return state;
   const { why } = refused;
   const isPage = why.what === 'other' && why.status >= 200 && why.status < 300;
-  const { since = at, pageSince = null } = state.outage ?? {};
-  return { ...state, loggedOut: false, outage: { since, pageSince: isPage ? (pageSince ?? at) : null } };
+  return { ...state, outage: { since, pageSince: isPage ? (pageSince ?? at) : null } };
 }
+
+/** Time in ms for which a proxy may redirect to its login page because the product restarts. */
+const redirectToleranceMs = 30_000;

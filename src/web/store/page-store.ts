@@ -19,6 +19,7 @@ import {
 import { planRequests, shortPollIntervalMs } from '../model/schedule.ts';
 import { findPendingStep, findRunInProgress } from '../model/selectors.ts';
 import { DismissedRunStorage } from '../model/storage.ts';
+import { addRefreshListener, createRequestHeaders } from '../session.ts';
 import { RunLogLines } from './log-lines.ts';
 
 /**
@@ -33,12 +34,14 @@ const createRejectedRollback =
 
 /** State and requests shared by all elements with the same address. */
 export class PageStore {
-  readonly logLines: RunLogLines;
+  logLines: RunLogLines;
   readonly dismissedRuns = new DismissedRunStorage(() => localStorage);
   readonly #reader: UpdateApiClient;
   readonly #listeners = new Set<() => void>();
   #state: PageState = initialPageState;
   #openDialogs = 0;
+  /** Aborts all requests when the session of the user ends. */
+  #session = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isAsking = false;
   #isDue = false;
@@ -53,14 +56,20 @@ export class PageStore {
   #isChecking = false;
 
   constructor(address: string) {
-    this.#reader = new UpdateApiClient({ address });
+    this.#reader = new UpdateApiClient({
+      address,
+      // While the user is logged out, only the scheduled status request is sent.
+      headers: async () => (this.#state.loggedOut && !this.#isAsking ? null : createRequestHeaders()),
+      mode: 'same-origin',
+    });
     this.logLines = new RunLogLines(this.#reader);
+    addRefreshListener(() => this.refresh());
     addEventListener('online', () => this.requestStatusNow());
     // A page restored from the back/forward cache shows an outdated state.
-    addEventListener('pageshow', ({ persisted }) => persisted && this.requestStatusNow());
-    document.addEventListener('visibilitychange', () => this.requestStatusNow());
-    // All tabs share the storage, so a result that is dismissed in one tab is dismissed in all tabs.
-    addEventListener('storage', () => this.#changed());
+    addEventListener('pageshow', ({ persisted }) => persisted && this.refresh());
+    document.addEventListener('visibilitychange', () => this.refresh());
+    // All tabs share the storage, in which another tab may have dismissed a result or stored a token.
+    addEventListener('storage', () => (this.#state.loggedOut ? this.refresh() : this.#changed()));
   }
 
   get state(): PageState {
@@ -96,6 +105,15 @@ export class PageStore {
   }
 
   requestStatusNow(): void {
+    if (this.#state.loggedOut) return;
+    this.#isDue = true;
+    this.#schedule();
+  }
+
+  /** Requests the status, even if the user was logged out. */
+  refresh(): void {
+    // A request that is still pending may not contain the current login.
+    if (this.#state.answeredAt === null) this.#endSession();
     this.#isDue = true;
     this.#schedule();
   }
@@ -116,7 +134,7 @@ export class PageStore {
    */
   async start(order: UpdateRequestBody, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
-    const response = await this.#reader.startUpdate(order);
+    const response = await this.#reader.startUpdate(order, this.#session);
     const refusal =
       response.kind === 'problem' && response.problem.status === 409 ? response.problem.reason : undefined;
     if (end !== null && (response.kind === 'ok' || refusal)) this.dismissedRuns.add(end);
@@ -129,13 +147,13 @@ export class PageStore {
 
   /** Starts a rehearsal. Only the status contains its progress. */
   async rehearse(order: RehearsalRequestBody): Promise<void> {
-    const response = await this.#reader.startRehearsal(order);
+    const response = await this.#reader.startRehearsal(order, this.#session);
     if (response.kind === 'problem') this.#dispatch({ kind: 'not-started', problem: response.problem });
     this.requestStatusNow();
   }
 
   async cancelRehearsal(): Promise<void> {
-    await this.#reader.cancelRehearsal();
+    await this.#reader.cancelRehearsal(this.#session);
     this.requestStatusNow();
   }
 
@@ -146,7 +164,7 @@ export class PageStore {
   async checkRollback(to: string): Promise<void> {
     const asking: RollbackRequestState = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
-    const response = await this.#reader.fetchRollbackOffer();
+    const response = await this.#reader.fetchRollbackOffer(this.#session);
     const { rollback } = this.#state;
     if (rollback?.kind !== 'asking' || rollback.since !== asking.since) return;
     if (response.kind === 'ok')
@@ -159,7 +177,7 @@ export class PageStore {
   async rollback(order: RollbackRequestBody): Promise<void> {
     const { confirm: to } = order;
     this.#dispatch({ kind: 'pressed', to, isRollback: true });
-    await this.#begun(await this.#reader.startRollback(order), createRejectedRollback(to));
+    await this.#begun(await this.#reader.startRollback(order, this.#session), createRejectedRollback(to));
   }
 
   /**
@@ -170,6 +188,7 @@ export class PageStore {
     response: RequestResult<ToldRun>,
     refused: (problem: Problem | null) => PageAction,
   ): Promise<void> {
+    if (this.#state.loggedOut) return;
     if (response.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: response.value });
       this.#dispatch({ kind: 'acknowledged' });
@@ -182,7 +201,7 @@ export class PageStore {
   }
 
   async cancel(): Promise<void> {
-    const answer = await this.#reader.cancelRun();
+    const answer = await this.#reader.cancelRun(this.#session);
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
       // Between two updates of an upgrade path, a cancellation drops the remaining updates. Only the status reports
@@ -196,24 +215,23 @@ export class PageStore {
   }
 
   async setChannel(channel: string): Promise<RequestResult<Status | NonAdminStatus>> {
-    return this.#told(await this.#reader.setChannel(channel));
+    return this.#told(await this.#reader.setChannel(channel, this.#session));
   }
 
   async setAutomatic(choice: AutomaticUpdatesRequestBody): Promise<RequestResult<Status | NonAdminStatus>> {
-    return this.#told(await this.#reader.setAutomatic(choice));
+    return this.#told(await this.#reader.setAutomatic(choice, this.#session));
   }
 
   #told(response: RequestResult<Status | NonAdminStatus>): RequestResult<Status | NonAdminStatus> {
     if (response.kind === 'ok') this.#dispatch({ kind: 'status', status: response.value });
+    if (response.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: response });
     return response;
   }
 
   async skip(version: string | null): Promise<void> {
-    const response = this.#told(await this.#reader.skipRelease(version));
-    if (response.kind === 'ok') return;
-    if (response.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: response });
+    const response = this.#told(await this.#reader.skipRelease(version, this.#session));
     // The request failed, but the server may have processed it. The next status shows whether the version is skipped.
-    else this.requestStatusNow();
+    if (response.kind !== 'ok') this.requestStatusNow();
   }
 
   dismiss(id: string): void {
@@ -233,8 +251,18 @@ export class PageStore {
   }
 
   #dispatch(action: PageAction): void {
+    const { loggedOut } = this.#state;
     this.#state = reducePageState(this.#state, action, performance.now());
+    if (this.#state.loggedOut && !loggedOut) this.#endSession();
+    if (!this.#state.loggedOut && loggedOut && this.isDialogOpen) void this.#readHistory();
     this.#changed();
+  }
+
+  #endSession(): void {
+    this.#session.abort();
+    this.#session = new AbortController();
+    this.#isAsking = false;
+    this.logLines = new RunLogLines(this.#reader);
   }
 
   #changed(): void {
@@ -247,7 +275,7 @@ export class PageStore {
     const run = findRunInProgress(this.#state);
     const { askAt, follow } = planRequests({
       isVisible: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
-      isDialogOpen: this.isDialogOpen,
+      isDialogOpen: this.isDialogOpen && !this.#state.loggedOut,
       hasServerResponse: this.#state.answeredAt !== null || this.#state.loggedOut,
       runInProgressId: run?.id ?? (this.#state.isUpdating || findPendingStep(this.#state) ? '' : null),
       isRequestPending: this.#isAsking,
@@ -273,7 +301,9 @@ export class PageStore {
     // Release notes are long and shown only in a dialog, so they are requested only once for each available release.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
-    const response = await this.#reader.fetchStatus({ refresh, notes });
+    const session = this.#session;
+    const response = await this.#reader.fetchStatus({ refresh, notes, signal: session.signal });
+    if (session !== this.#session) return response;
     this.#isAsking = false;
     if (response.kind === 'ok') {
       this.#dispatch({ kind: 'status', status: response.value });
@@ -300,7 +330,7 @@ export class PageStore {
   }
 
   async #readHistory(): Promise<void> {
-    const response = await this.#reader.fetchPastRuns();
+    const response = await this.#reader.fetchPastRuns(this.#session);
     if (response.kind === 'ok') this.#dispatch({ kind: 'history', runs: response.value });
   }
 

@@ -16,7 +16,7 @@ export interface DialogContext {
   readonly copy: (event: Event, id: string) => void;
   readonly set: (change: DialogState) => void;
   readonly settingsUrl: string | null;
-  readonly reportUrl: string;
+  readonly reportUrl: string | null;
 }
 
 /** Dialog state that is discarded when the dialog closes. */
@@ -57,7 +57,7 @@ export function renderUserAction(action: UserAction, context: DialogContext): VN
   const download = { key: 'download', href: context.reportUrl, download: true };
   return [
     h('button', attributes, copyLabelOf(key, label, context)),
-    h('a', download, context.t.downloadReport),
+    context.reportUrl && h('a', download, context.t.downloadReport),
   ];
 }
 

@@ -218,6 +218,7 @@ export class UpdateApiClient {
   }: Question & { accept: string }): Promise<Response> {
     const { address, mode, headers: createHeaders = () => ({}), fetch = globalThis.fetch } = this.#options;
     const given = await createHeaders();
+    signal?.throwIfAborted();
     if (given === null) return new Response(null, { status: 401 });
     const headers = new Headers(given);
     headers.set('Accept', accept);

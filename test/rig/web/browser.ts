@@ -34,6 +34,10 @@ export interface Visit {
 export interface VisitOptions extends BrowserContextOptions {
   attributes?: string;
   body?: string;
+  wholeBody?: string;
+  /** Scripts and style sheets of the page, by path. */
+  files?: Record<string, string>;
+  policy?: string;
   /** The host name of the address; default `localhost`. */
   host?: string;
   /** Called before the page is opened. */
@@ -47,10 +51,22 @@ export async function visit(
   options: VisitOptions,
   look: (visit: Visit) => Promise<void>,
 ): Promise<void> {
-  const { attributes, body, host = 'localhost', prepare, ...contextOptions } = options;
+  const {
+    attributes,
+    body,
+    wholeBody,
+    files,
+    policy,
+    host = 'localhost',
+    prepare,
+    ...contextOptions
+  } = options;
   const server = await servePage(script);
   if (attributes !== undefined) server.attributes = attributes;
   if (body !== undefined) server.body = body;
+  if (wholeBody !== undefined) server.wholeBody = wholeBody;
+  Object.assign(server.files, files);
+  if (policy !== undefined) server.policy = policy;
   const context = await browser.newContext({ viewport: { width: 768, height: 720 }, ...contextOptions });
   try {
     // The machine may be busy.

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { toNodeHandler } from '../../../src/server/index.ts';
 import { createScriptedUpdates, type Script } from '../../../src/server/testing/index.ts';
@@ -17,6 +17,7 @@ export interface Asked {
   method: string;
   /** Including the query. */
   path: string;
+  headers: IncomingHttpHeaders;
   isStream: boolean;
 }
 
@@ -29,6 +30,12 @@ export interface PageServer {
   /** The attributes of the notice in the page. */
   attributes: string;
   body: string;
+  /** The body of a page without the usual navigation; null for the usual page. */
+  wholeBody: string | null;
+  /** Scripts and style sheets of the page, by path. */
+  files: Record<string, string>;
+  /** The content security policy; by default the strictest one. */
+  policy: string;
   close(): Promise<void>;
 }
 
@@ -51,32 +58,40 @@ main { padding: 24px }
 a { color: inherit }
 `;
 
-const pageText = (attributes: string, body: string) => `<!doctype html>
+const pageText = ({ attributes, body, wholeBody }: PageServer) => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>svc</title><link rel="stylesheet" href="/page.css"><script type="module" src="/elements.mjs"></script></head>
-<body><nav aria-label="Places"><a href="/">Jobs</a><svc-update-notice ${attributes}></svc-update-notice></nav>
-<main><h1>Jobs</h1>${body}</main></body></html>`;
+<body>${
+  wholeBody ??
+  `<nav aria-label="Places"><a href="/">Jobs</a><svc-update-notice ${attributes}></svc-update-notice></nav>
+<main><h1>Jobs</h1>${body}</main>`
+}</body></html>`;
 
 /** Serves a page with the elements and scripted endpoints on a free port. */
 export async function servePage(script: Script = {}): Promise<PageServer> {
   let updates = createScriptedUpdates(script);
   await updates.start();
-  const text = await elements();
+  const files: Record<string, string> = { '/elements.mjs': await elements(), '/page.css': css };
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
     const send = (type: string, content: string) => {
-      response.writeHead(200, { 'Content-Type': type, 'Content-Security-Policy': strictPolicy });
+      response.writeHead(200, { 'Content-Type': type, 'Content-Security-Policy': page.policy });
       response.end(content);
     };
     const path = request.url ?? '/';
-    if (path === '/elements.mjs') return send('text/javascript', text);
-    if (path === '/page.css') return send('text/css', css);
+    const file = page.files[path];
+    if (file !== undefined) return send(path.endsWith('.css') ? 'text/css' : 'text/javascript', file);
     if (path.startsWith('/api/')) {
-      asked.push({ method: request.method ?? '', path, isStream: isStream(request) });
+      asked.push({
+        method: request.method ?? '',
+        path,
+        headers: request.headers,
+        isStream: isStream(request),
+      });
       return toNodeHandler(updates)(request, response);
     }
     if (path === '/favicon.ico') return response.writeHead(404).end();
-    send('text/html; charset=utf-8', pageText(page.attributes, page.body));
+    send('text/html; charset=utf-8', pageText(page));
   });
   await new Promise<void>((resolve) => server.listen(0, resolve));
   const page: PageServer = {
@@ -84,6 +99,9 @@ export async function servePage(script: Script = {}): Promise<PageServer> {
     asked,
     attributes: 'admin version="v1.4.2" settings-url="/settings"',
     body: '<p>The queue runs one at a time.</p>',
+    wholeBody: null,
+    files,
+    policy: strictPolicy,
     play: async (next) => {
       const last = updates;
       updates = createScriptedUpdates(next);
