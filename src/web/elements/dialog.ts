@@ -63,6 +63,12 @@ export class SvcUpdateDialog extends UpdateElement {
     if (!this.isConnected) this.close();
   }
 
+  protected override adaptColors(): void {
+    const center = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
+    // In a short page, the center is the root element, although the background belongs to the body.
+    if (!this.#isShown) super.adaptColors(center?.closest('body *') ?? document.body);
+  }
+
   get isOpen(): boolean {
     return this.#isShown;
   }
@@ -73,6 +79,7 @@ export class SvcUpdateDialog extends UpdateElement {
    */
   open(opener: HTMLElement | null = null): void {
     if (this.#isShown || !this.isConnected) return;
+    this.adaptColors();
     this.#isShown = true;
     this.#opener = opener;
     this.#local = {};

@@ -28,6 +28,7 @@ export class SvcUpdateNotice extends UpdateElement {
     super(noticeStyleSheet);
     this.#bar.setAttribute('part', 'bar');
     this.shadow.append(this.#bar, this.#toast.element);
+    new ResizeObserver(() => this.#hideWrappedVersion()).observe(this.#bar);
   }
 
   openDialog(): void {
@@ -53,8 +54,15 @@ export class SvcUpdateNotice extends UpdateElement {
       renderVersion(view, () => this.openDialog()),
       view.pill && this.#pill(view.pill, view.isButton),
     ]);
+    this.states[this.#bar.firstChild ? 'delete' : 'add']('empty');
+    this.#hideWrappedVersion();
     this.#news = view.news;
     if (isAdmin) this.#showToast();
+  }
+
+  #hideWrappedVersion(): void {
+    const [version, pill] = this.#bar.querySelectorAll<HTMLElement>(':scope > *');
+    if (version) version.style.visibility = pill && pill.offsetTop > version.offsetTop ? 'hidden' : '';
   }
 
   #pill({ kind, label, isBad, title }: NoticePill, isButton: boolean): VNode {

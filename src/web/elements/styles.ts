@@ -38,6 +38,7 @@ export const baseStyleSheet = createStyleSheet(`
   font-variant-numeric: tabular-nums;
   color: var(--text);
 }
+:host(:state(dark)) { color-scheme: dark }
 *, ::before, ::after { box-sizing: border-box }
 h2, h3, h4, h5, p, ul, ol, pre { margin: 0; padding: 0; font: inherit }
 button { font: inherit; color: inherit; letter-spacing: inherit }
@@ -156,9 +157,12 @@ textarea { width: 100%; min-height: 10em; padding: 10px 12px; color: inherit; ba
 `);
 
 export const noticeStyleSheet = createStyleSheet(`
-:host { display: inline-flex; flex-wrap: wrap; align-items: center; gap: 4px }
-:host([hidden]) { display: none }
-.version { border: 0; background: none; padding: 4px 8px; border-radius: 6px; color: var(--muted); font-size: .93em }
+:host { display: inline-flex; flex-shrink: 9999; min-width: max(3.4em, min(5em, 100%)); max-width: min(100%, max(9.5em, 35vw)); vertical-align: middle }
+:host(:is([hidden], :state(empty))) { display: none }
+/* Without room for both, the version wraps to a line above, where it is hidden. */
+[part=bar] { flex: auto; min-width: 0; display: flex; flex-wrap: wrap; align-content: end; column-gap: 4px; height: calc(1.4em + 8px) }
+.version, .pill { flex: none; max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
+.version { border: 0; background: none; padding: 4px 8px; border-radius: 6px; color: color-mix(in srgb, var(--muted), var(--text)); font-size: .93em }
 button.version { cursor: pointer; text-decoration: underline dotted; text-underline-offset: 3px }
 button.version:hover { color: var(--text) }
 .pill { border: 1px solid transparent; border-radius: 999px; padding: 3px 10px; font-size: .93em; font-weight: 500; background: var(--accent-tint); color: var(--accent); text-align: start }

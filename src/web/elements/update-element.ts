@@ -11,6 +11,9 @@ const defaultEndpointsPath = '/api/v1/instance/update';
 export const endpointsPathOf = (base: string | null): string =>
   (base || defaultEndpointsPath).replace(/\/+$/, '');
 
+/** Time in ms after which the colors of the page have changed with an attribute of its root or body. */
+const themeChangeMs = 500;
+
 const embeddingPages = new Map<string, EmbeddingPage>();
 
 /** Elements with the same address share one page object and one store. */
@@ -27,6 +30,8 @@ const ElementBase = globalThis.HTMLElement ?? class {};
 export abstract class UpdateElement extends ElementBase {
   static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;
+  /** For the style sheets. Frameworks would report or remove an attribute. */
+  protected readonly states = this.attachInternals().states;
   #hostPage: EmbeddingPage | null = null;
   #stops: (() => void)[] = [];
 
@@ -59,10 +64,24 @@ export abstract class UpdateElement extends ElementBase {
 
   connectedCallback(): void {
     if (this.#stops.length > 0) return;
-    const draw = () => this.draw();
-    this.#stops = [this.store.addListener(draw), addTextsListener(draw)];
+    const draw = () => {
+      this.adaptColors();
+      this.draw();
+    };
+    const themes = new MutationObserver(() => setTimeout(draw, themeChangeMs));
+    themes.observe(document.documentElement, { attributes: true });
+    themes.observe(document.body, { attributes: true });
+    this.#stops = [this.store.addListener(draw), addTextsListener(draw), () => themes.disconnect()];
     this.hostPage.addElement(this);
-    this.draw();
+    draw();
+  }
+
+  /** Selects dark colors if the background of an element is dark, unless the page sets `color-scheme`. */
+  protected adaptColors(element: Element = this): void {
+    const { states } = this;
+    states.delete('dark');
+    const isOwn = getComputedStyle(this).colorScheme === 'normal';
+    if (isOwn && isDark(element, this.shadow.firstElementChild as HTMLElement)) states.add('dark');
   }
 
   disconnectedCallback(): void {
@@ -82,4 +101,21 @@ export abstract class UpdateElement extends ElementBase {
       this.draw();
     }
   }
+}
+
+/** @param probe - an element whose style converts a color in any notation */
+function isDark(element: Element, probe: HTMLElement): boolean {
+  let node: Element | null | undefined = element;
+  while (node) {
+    const color = getComputedStyle(node).backgroundColor;
+    probe.style.columnRuleColor = `color-mix(in lab, ${color}, ${color})`;
+    const { columnRuleColor } = getComputedStyle(probe);
+    const [lightness = 100, , , alpha = 1] = Array.from(
+      columnRuleColor.matchAll(/-?[\d.]+(?:e-\d+)?/g),
+      Number,
+    );
+    if (alpha > 0.5) return lightness < 50;
+    node = node.assignedSlot ?? node.parentElement ?? (node.getRootNode() as Partial<ShadowRoot>).host;
+  }
+  return false;
 }

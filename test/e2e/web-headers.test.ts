@@ -1,0 +1,85 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { openBrowser, stickingOut, visit } from '../rig/web/browser.ts';
+import { headerPages } from '../rig/web/header-pages.ts';
+import { anna, history, latest, releases } from '../rig/web/scenes.ts';
+
+// The notice in the headers of products, and the colors of pages without `color-scheme` (docs/web.md).
+
+/** The machine may be busy. */
+const patient = { timeout: 30_000 };
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => browser?.close());
+
+const script = { status: { latest }, releases, history, authorize: () => anna };
+const notice = '<svc-update-notice admin version="v1.4.2"></svc-update-notice>';
+const pill = (page: Page) => page.getByRole('button', { name: 'Update to v1.5.0' });
+const version = (page: Page) => page.locator('svc-update-notice .version');
+const schemeOf = (page: Page, selector: string): Promise<string> =>
+  page.locator(selector).evaluate((one) => one.ownerDocument.defaultView.getComputedStyle(one).colorScheme);
+/** Whether an element of the page has a single line, and no text that is cut off. */
+const isWhole = (page: Page, selector: string): Promise<boolean> =>
+  page.locator(selector).evaluate((one) => one.clientHeight < 36 && one.scrollWidth <= one.clientWidth + 1);
+
+describe.concurrent('a page', () => {
+  it.for(headerPages)('is left as it is: $name', async (header, { expect }) => {
+    const { css, body, isDark, isNoticeDark = isDark, isRail = false } = header;
+    const options = { wholeBody: body.replace('NOTICE', notice), files: { '/page.css': css } };
+    await visit(browser, script, options, async ({ page, complaints }) => {
+      await pill(page).waitFor();
+      for (const width of [1280, 375, 320]) {
+        await page.setViewportSize({ width, height: 720 });
+        const isShort = width < 1280 || isRail;
+        await expect.poll(() => version(page).isVisible(), patient).toBe(!isShort);
+        expect(await isWhole(page, '[part=bar]')).toBe(true);
+        expect((await pill(page).boundingBox())?.height).toBeLessThan(36);
+        // A title that shortens itself is whole only if there is room.
+        if (width === 1280 || !header.hasLongTitle) expect(await isWhole(page, 'h1')).toBe(true);
+        expect(await stickingOut(page)).toEqual([]);
+      }
+      expect(await schemeOf(page, 'svc-update-notice')).toBe(isNoticeDark ? 'dark' : 'normal');
+      await page.setViewportSize({ width: 1280, height: 720 });
+      await pill(page).click();
+      await page.getByRole('dialog').getByText('queue position').waitFor();
+      expect(await schemeOf(page, 'svc-update-dialog')).toBe(isDark ? 'dark' : 'normal');
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  it('changes its theme, and the elements follow', async ({ expect }) => {
+    const css =
+      'body { background: #fff; transition: background .2s } .dark body { background: #111; color: #eee }';
+    const options = { body: '<svc-update-settings></svc-update-settings>', files: { '/page.css': css } };
+    await visit(browser, script, options, async ({ page }) => {
+      await pill(page).waitFor();
+      const schemes = async () => [
+        await schemeOf(page, 'svc-update-notice'),
+        await schemeOf(page, 'svc-update-settings'),
+      ];
+      expect(await schemes()).toEqual(['normal', 'normal']);
+      await page.evaluate("document.documentElement.className = 'dark'");
+      await expect.poll(schemes, patient).toEqual(['dark', 'dark']);
+      await page.evaluate("document.documentElement.className = ''");
+      await expect.poll(schemes, patient).toEqual(['normal', 'normal']);
+    });
+  });
+
+  it.for([
+    ['with its color scheme', ':root { color-scheme: light } body { background: #111 }', 'light'],
+    [
+      'with a color scheme for the element',
+      'body { background: #111 } svc-update-notice { color-scheme: light }',
+      'light',
+    ],
+    ['without a background', '', 'normal'],
+  ] as const)('decides about the colors %s', async ([, css, scheme], { expect }) => {
+    await visit(browser, script, { files: { '/page.css': css } }, async ({ page }) => {
+      await pill(page).waitFor();
+      expect(await schemeOf(page, 'svc-update-notice')).toBe(scheme);
+    });
+  });
+});
