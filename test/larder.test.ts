@@ -5,10 +5,10 @@ import { product } from './larder/product.ts';
 
 const folder = new URL('larder/', import.meta.url);
 const read = (name: string) => readFile(new URL(name, folder), 'utf8');
-const page = await readFile(new URL('../docs/your-product.md', import.meta.url), 'utf8');
+const page = await readFile(new URL('../docs/larder.md', import.meta.url), 'utf8');
 const files = await readdir(folder);
 
-it('docs/your-product.md contains exact copies of all files of larder', async () => {
+it('docs/larder.md contains exact copies of all files of larder', async () => {
   const shown = [...page.matchAll(/^```[a-z]+\n(.*?)^```$/gms)].map(([, code]) => code);
   expect(shown.sort()).toEqual((await Promise.all(files.map(read))).sort());
 });
@@ -27,7 +27,7 @@ it('the files of larder use the names of the product', async () => {
   expect(await read('Dockerfile')).toContain(`COPY compose.yaml ${releaseDirectory}/\n`);
 });
 
-it('docs/your-product.md lists the correct defaults', () => {
+it('docs/larder.md lists the correct defaults', () => {
   const { versionVariable, marker, releaseDirectory, containerName, labelPrefix } = createProduct(product);
   const defaults = { versionVariable, marker, releaseDirectory, containerName, labelPrefix };
   for (const [field, value] of Object.entries(defaults))

@@ -15,8 +15,8 @@ export const updater = without(
   only('docs/operating.md', /^docker run --rm --name svc-updater .*svc-updater:dev --target v1\.1\.0$/),
   ' --target',
 );
-/** The command of docs/your-product.md. */
-export const byHand = without(only('docs/your-product.md', /^docker run .*larder-updater:1 plan/), ' plan');
+/** The command of docs/larder.md. */
+export const byHand = without(only('docs/larder.md', /^docker run .*larder-updater:1 plan/), ' plan');
 /** The command of SECURITY.md. */
 export const leastRights = without(only('SECURITY.md', /^docker run .*--cap-drop ALL/), ' --target');
 export const bump = only('docs/pins.md', /^docker run .* bump /);

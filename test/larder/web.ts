@@ -24,8 +24,6 @@ const updates = createInstanceUpdates({
     const session = /(?:^|; )session=([^;]+)/.exec(headers.get('cookie') ?? '')?.[1];
     return hash('sha256', bearer ?? session ?? '') === secret ? { role: 'admin', name: 'ada' } : null;
   },
-  // larder has no job queue.
-  queue: { hold() {}, resume() {}, jobs: () => [] },
   store: fileStore('/data/updates'),
 });
 

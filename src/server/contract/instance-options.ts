@@ -84,7 +84,7 @@ export interface Preparation {
 
 /** Options of `createInstanceUpdates`. */
 export interface InstanceOptions {
-  /** Product that is updated: its name, and names that are not derived from it. Default: svc (docs/your-product.md). */
+  /** Product that is updated: its name, and names that are not derived from it. Default: svc (docs/larder.md). */
   product?: ProductOptions;
   /** Running version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. For any other value, no update is offered. */
   version: string;

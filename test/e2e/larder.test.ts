@@ -19,7 +19,7 @@ import { updaterImage } from '../rig/updater-run.ts';
 import { openBrowser } from '../rig/web/browser.ts';
 import { Visitor } from './support/visitor.ts';
 
-// The product of docs/your-product.md, built as described there. Its users read the name larder, and never svc.
+// The product of docs/larder.md, built as described there. Its users read the name larder, and never svc.
 
 const host = inject('host');
 const name = `${host.run}-${randomBytes(3).toString('hex')}`;
