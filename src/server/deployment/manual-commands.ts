@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { parseImageReference } from '../../core/compose/pins/image-reference.ts';
 import { formatMountFlags, quoteForShell } from '../../core/errors/advice.ts';
@@ -10,6 +11,7 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 
 /** The fields of a `Deployment` that are known before a manual update. `directories` exist on the host. */
 export interface KnownDeployment {
+  container?: { imageReference: string };
   project?: string;
   directory?: string;
   service?: string;
@@ -45,7 +47,8 @@ export function listManualUpdateCommands(
   target = 'vX.Y.Z',
 ): string[] {
   if (known.swarm) return listStackUpdateCommands(known.swarm, settings, target);
-  const { product, containerName, updaterImage, updaterSocket, restorePoint, app, workers } = settings;
+  const { version, product, containerName, updaterImage, updaterSocket, restorePoint, app, workers } =
+    settings;
   const { project, directory, directories = [], service, credentials, isPodman = false } = known;
   const socket = known.socket ?? (isPodman ? '/run/podman/podman.sock' : (updaterSocket ?? socketPath));
   const isMounted = directories.some((one) => isWithin(directory ?? '', one));
@@ -57,9 +60,11 @@ export function listManualUpdateCommands(
     ...(credentials ? ['-v', `${credentials}:/root/.docker/config.json:ro`] : []),
     ...(product === svcProduct ? [] : ['-e', `SVC_UPDATER_PRODUCT=${formatProduct(product, containerName)}`]),
   ];
+  const program = isPodman ? 'podman' : 'docker';
+  // Without the option, the server runs in the product's own image of svc-updater.
+  const ownImage = product.updatesImage && `${product.updatesImage}:${version}`;
+  const image = updaterImage ?? known.container?.imageReference ?? ownImage ?? null;
   const order = [
-    // Without the option, the server runs in the product's own image of svc-updater.
-    updaterImage ?? `${product.updatesImage ?? `${product.name}-updates`}:${settings.version}`,
     ...(project && directory ? ['--project', project, '--dir', directory] : []),
     ...(isUsual ? [] : services.flatMap((name) => ['--service', name])),
     ...(restorePoint && !isPodman ? ['--restore-point'] : []),
@@ -67,11 +72,15 @@ export function listManualUpdateCommands(
   ];
   return [
     [
-      `${isPodman ? 'podman' : 'docker'} run --rm --name ${containerName} --stop-timeout 120`,
+      `${program} run --rm --name ${containerName} --stop-timeout 120`,
       ...words.map(quoteForShell),
       // The shell inserts the compose directory if the directory on the host is unknown.
       ...(isMounted ? [] : [directory ? `-v "$PWD":${quoteForShell(directory)}` : '-v "$PWD:$PWD"']),
       ...(directories.length > 0 ? [formatMountFlags(...directories)] : []),
+      // The host name is the id of the server's container. Its image is not known without an engine.
+      image === null
+        ? `$(${program} inspect -f '{{.Image}}' ${quoteForShell(hostname())})`
+        : quoteForShell(image),
       ...order.map(quoteForShell),
     ].join(' '),
   ];

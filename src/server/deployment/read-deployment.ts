@@ -59,6 +59,7 @@ export function readDeployment(
   );
   const { registryCredentials } = settings;
   const known = {
+    container: { id, imageId, imageManifest, imageReference },
     project,
     directory,
     service,
@@ -67,7 +68,6 @@ export function readDeployment(
   };
   return {
     ...known,
-    container: { id, imageId, imageManifest, imageReference },
     claim: composeOriginOf(own),
     socket: findSocketOnHost(paths, settings, realSocket, known),
     mounted: own.mounts.flatMap(({ type, destination }) =>

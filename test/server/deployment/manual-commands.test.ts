@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { createProduct, svcProduct } from '../../../src/core/names/product.ts';
 import { toListedContainer } from '../../../src/engine/objects/container.ts';
@@ -42,6 +43,18 @@ describe('the list of manual commands', () => {
         updaterImage: null,
       },
       `docker run --rm --name larder-updater --stop-timeout 120 -v ${socket}:${socket} -e 'SVC_UPDATER_PRODUCT={"name":"larder","updatesImage":"ghcr.io/acme/updates"}' -v "$PWD:$PWD" ghcr.io/acme/updates:v1.4.2 --target v1.5.0`,
+    ],
+    [
+      "finds the server's own image by its container if nothing else is known",
+      {},
+      { updaterImage: null },
+      `${named} -v ${socket}:${socket} -v "$PWD:$PWD" $(docker inspect -f '{{.Image}}' ${hostname()}) --target v1.5.0`,
+    ],
+    [
+      "has the server's own image if it is known",
+      { container: { imageReference: 'acme/larder-updates:v1.4.2' } },
+      { updaterImage: null },
+      `${named} -v ${socket}:${socket} -v "$PWD:$PWD" acme/larder-updates:v1.4.2 --target v1.5.0`,
     ],
     [
       'has the host path of the socket, and saves a restore point if the server does',
