@@ -4,6 +4,9 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { parse } from 'yaml';
+import { createProduct } from '../src/core/names/product.ts';
+import { formatLinesToPaste } from '../src/updater/compose/enable/updates-service.ts';
 import { read } from './documents/documents.ts';
 
 const { addUpdates } = createRequire(import.meta.url)('./first-button/updates.cjs');
@@ -21,6 +24,23 @@ it.each([
   ['docs/test-locally.md', 'trial.sh'],
 ])('%s contains an exact copy of test/first-button/%s', (page, file) => {
   expect(blocksOf(page)).toContain(read(`test/first-button/${file}`));
+});
+
+it('docs/ship-it.md contains the lines that the command enable prints', () => {
+  const images = new Map([['app', 'ghcr.io/acme/larder:v1.5.0']]);
+  const [, ...lines] = formatLinesToPaste(
+    {
+      product: createProduct({ name: 'larder', services: ['app', 'updates'] }),
+      image: 'ghcr.io/acme/larder-updates:v1.5.0',
+      app: 'app',
+      workers: [],
+      socket: '/var/run/docker.sock',
+      network: null,
+    },
+    images,
+  );
+  const shown = blocksOf('docs/ship-it.md').filter((block) => block.startsWith('services:'));
+  expect(shown.map((block) => parse(block))).toEqual([parse(lines.join('\n'))]);
 });
 
 describe('updates.cjs in an installation without the service and the secret', () => {

@@ -37,6 +37,7 @@ const withNames = (text: string): string =>
     .replace('sudo ', '')
     .replaceAll('127.0.0.1:5000', repository)
     .replaceAll('ghcr.io/acme/svc-updater:1.0.0', updaterImage)
+    .replaceAll('ghcr.io/acme/', `${repository}/`)
     .replace('node:24-alpine', `${repository}/node:1`)
     .replace('image: busybox', `image: ${repository}/node:1`)
     .replace('/var/run/docker.sock:', `${engineSocket}:`)
@@ -45,11 +46,12 @@ const withNames = (text: string): string =>
     .replace('cd trial\n', `cd trial\necho COMPOSE_PROJECT_NAME=${name} >> .env\n`);
 
 /** Runs shell commands of a document. They must succeed. */
-async function type(commands: string): Promise<void> {
+async function type(commands: string): Promise<string> {
   const env = { DOCKER_BUILDKIT: '1' };
   const options = { cwd: source, env, all: true, reject: false, timeout: 300_000 } as const;
   const { all, exitCode } = await execa('sh', ['-ec', withNames(commands)], options);
   expect(exitCode, `${commands}\n${all}`).toBe(0);
+  return all;
 }
 
 async function makeSource(): Promise<void> {
@@ -160,12 +162,17 @@ test('the lines of docs/ship-it.md add the button to an old compose file', async
   const file = (path: string) => join(directory, path);
   const ownPort = await freePort();
   const withOwnNames = (text: string) =>
-    withNames(text.replaceAll('ghcr.io/acme', '127.0.0.1:5000'))
-      .replace(`${port}:8080`, `${ownPort}:8080`)
-      .replaceAll('v1.5.0', 'v1.0.0');
+    withNames(text).replace(`${port}:8080`, `${ownPort}:8080`).replaceAll('v1.5.0', 'v1.0.0');
   await mkdir(directory);
-  const app = "{ image: 'ghcr.io/acme/larder:latest', ports: ['8080:8080'], volumes: ['data:/data'] }";
-  await writeFile(file('compose.yaml'), withOwnNames(`services: { app: ${app} }\nvolumes: { data: }\n`));
+  const compose = `services:
+  app:
+    image: ghcr.io/acme/larder:latest
+    ports: ['8080:8080']
+    volumes: ['data:/data']
+volumes:
+  data:
+`;
+  await writeFile(file('compose.yaml'), withOwnNames(compose));
   await writeFile(file('.env'), `COMPOSE_PROJECT_NAME=${name}-old\n`);
   await type(`docker tag 127.0.0.1:5000/larder:v1.0.0 127.0.0.1:5000/larder:latest
 docker push 127.0.0.1:5000/larder:latest
@@ -185,6 +192,12 @@ docker compose up -d --wait`);
   await expect.poll(logIn, { timeout: 60_000 }).toMatchObject({ status: 200 });
   const { token } = JSON.parse((await logIn()).text);
   expect((await request(update, null, token)).status).toBe(503);
+
+  const [enable = ''] =
+    /^ +docker run .*$/m.exec(blockWith('docs/ship-it.md', 'Update larder with one click')) ?? [];
+  const shown = await type(`cd old\n${enable.replace('v1.5.0', 'v1.0.0')}`);
+  expect(shown).toMatch(/^\S+ INFO {2}plan \+ .*larder:v1\.0\.0/m);
+  expect(shown).toContain('run the same command with --yes ');
 
   const lines = withOwnNames(blockWith('docs/ship-it.md', '# instead of latest'));
   const settings = `SVC_SERVE_FEED: '{"url":"${feed.url}"}'\n      SVC_SERVE_CONTAINER_NAME: updater-${name}-old\n      SVC_SERVE_SECRET`;
