@@ -60,7 +60,7 @@ describe('updates.cjs in an installation without the service and the secret', ()
   it.each(['Bearer ', 'Bearer undefined', 'Bearer', ''])(
     'refuses a callback with the header Authorization: %j',
     async (authorization) => {
-      vi.stubEnv('UPDATES_SECRET', '');
+      vi.stubEnv('UPDATES_SECRET', undefined);
       const headers = { authorization };
       expect((await fetch(`${url}/updates-callbacks/user`, { headers })).status).toBe(403);
     },
