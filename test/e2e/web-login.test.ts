@@ -3,10 +3,12 @@ import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import type { Script } from '../../src/server/testing/index.ts';
+import { read } from '../documents/documents.ts';
 import { openBrowser, visit } from '../rig/web/browser.ts';
+import { readElements } from '../rig/web/page-server.ts';
 import { anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
 
-// Login and logout of a page, and the headers of its requests (docs/web.md).
+// Login and logout of a page, and the headers of its requests (docs/contract.md 10.11).
 
 /** The machine may be busy. */
 const patient = { timeout: 30_000 };
@@ -21,6 +23,13 @@ const dialog = (page: Page) => page.locator('svc-update-dialog dialog');
 const button = (page: Page, name: string | RegExp) =>
   page.getByRole('button', { name, exact: typeof name === 'string' });
 const heading = (page: Page, name: string) => dialog(page).getByRole('heading', { level: 3, name });
+
+/** The example below a heading of docs/web.md, for a page that serves the file itself. */
+const exampleOf = (heading: string): string => {
+  const [, code = ''] =
+    new RegExp(`^## ${heading}\\n[^]*?^\`\`\`js\\n([^]*?)^\`\`\``, 'm').exec(read('docs/web.md')) ?? [];
+  return code.replace('svc-updater/web', '/elements.mjs');
+};
 
 /** Stops the clock of the page from the start: it moves only with `clock.runFor`. */
 async function stopClock(page: Page): Promise<void> {
@@ -40,9 +49,7 @@ const tokenPage = {
   attributes: 'admin',
   body: '<script type="module" src="/page.js"></script><svc-update-settings></svc-update-settings>',
   files: {
-    '/page.js': `import { refresh, setAuthorization } from '/elements.mjs';
-      const read = () => localStorage.getItem('token');
-      setAuthorization(() => read() && 'Bearer ' + read());
+    '/page.js': `${exampleOf('Login')}
       window.logIn = (token) => { localStorage.setItem('token', token); refresh(); };
       window.logOut = () => { localStorage.removeItem('token'); refresh(); };`,
   },
@@ -246,17 +253,14 @@ describe.concurrent('a page with a cookie', () => {
 
 describe.concurrent('further headers of a page', () => {
   it('pass the CSRF middleware of the product', async ({ expect }) => {
-    const files = {
-      '/page.js': `import { setHeaders } from '/elements.mjs';
-        setHeaders(() => ({ 'X-CSRFToken': document.querySelector('meta[name=csrf]').content }));`,
-    };
-    const body = '<meta name="csrf" content="s3cret"><script type="module" src="/page.js"></script>';
+    const files = { '/page.js': exampleOf('CSRF middleware') };
+    const body = '<meta name="csrf-token" content="s3cret"><script type="module" src="/page.js"></script>';
     const script: Script = {
       status: { latest },
       runs: [staysIn('pull')],
       authorize: () => anna,
       intercept: ({ method, headers }) =>
-        method === 'GET' || headers.get('x-csrftoken') === 's3cret'
+        method === 'GET' || headers.get('x-csrf-token') === 's3cret'
           ? undefined
           : new Response('CSRF verification failed.', { status: 403 }),
     };
@@ -316,5 +320,35 @@ describe.concurrent('further headers of a page', () => {
       other.closeAllConnections();
       await new Promise((resolve) => other.close(resolve));
     }
+  });
+});
+
+describe.concurrent('the loader', () => {
+  it('tries again until the service responds', async ({ expect }) => {
+    // By address: the browser itself repeats a request whose connection was closed.
+    const attempts = new Set<string>();
+    const script: Script = {
+      ...withToken,
+      authorize: () => anna,
+      intercept: async ({ url }) => {
+        if (!new URL(url).pathname.endsWith('/elements.js')) return undefined;
+        attempts.add(url);
+        if (attempts.size === 1) return new Response('unavailable', { status: 503 });
+        if (attempts.size === 2) return Response.error();
+        return new Response(await readElements(), { headers: { 'Content-Type': 'text/javascript' } });
+      },
+    };
+    const files = { '/elements.mjs': '', '/page.js': exampleOf('Load the file') };
+    const body = '<script type="module" src="/page.js"></script>';
+    await visit(browser, script, { body, files, prepare: stopClock }, async ({ page, complaints }) => {
+      await expect.poll(() => page.clock.runFor(5_000).then(() => attempts.size), patient).toBe(3);
+      await button(page, 'larder v1.4.2, open update dialog').waitFor();
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  it('of a product in another language finds the file in the image', ({ expect }) => {
+    const [, path = ''] = /^COPY --from=\S+ (\S+) /m.exec(read('docs/web.md')) ?? [];
+    expect(read('Dockerfile')).toContain(`COPY dist/web/index.mjs ${path}\n`);
   });
 });

@@ -42,7 +42,7 @@ export interface PageServer {
 let bundle: Promise<string> | undefined;
 
 /** The elements as they are published. */
-const elements = async (): Promise<string> => {
+export const readElements = async (): Promise<string> => {
   const { bundleElements } = await import(
     new URL('../../../scripts/lib/web-bundle.mjs', import.meta.url).href
   );
@@ -71,7 +71,7 @@ const pageText = ({ attributes, body, wholeBody }: PageServer) => `<!doctype htm
 export async function servePage(script: Script = {}): Promise<PageServer> {
   let updates = createScriptedUpdates(script);
   await updates.start();
-  const files: Record<string, string> = { '/elements.mjs': await elements(), '/page.css': css };
+  const files: Record<string, string> = { '/elements.mjs': await readElements(), '/page.css': css };
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
     const send = (type: string, content: string) => {
