@@ -23,7 +23,7 @@ const dialog = (page: Page) => page.locator('svc-update-dialog dialog');
 
 /** Opens the dialog with the first button of the notice. */
 async function open(page: Page, { act, heading }: Pick<(typeof scenes)[number], 'act' | 'heading'>) {
-  await page.locator('svc-update-notice button').first().click();
+  await page.locator('svc-update-notice button:visible').first().click();
   await act?.(page);
   await dialog(page)
     .getByRole('heading', { level: 3, name: heading, exact: typeof heading === 'string' })
