@@ -401,7 +401,12 @@ await client.run(['--version']);
   });
 
   it('compiles a page against the types of the elements', async () => {
-    const page = `import { openUpdateDialog, setTexts, SvcUpdateNotice } from 'svc-updater/web';
+    const page = `import { openUpdateDialog, refresh, setAuthorization, setHeaders, setTexts, SvcUpdateNotice } from 'svc-updater/web';
+setAuthorization(async () => localStorage.getItem('token'));
+setHeaders(() => ({ 'X-CSRF-Token': 'a' }));
+// @ts-expect-error: not a header
+setAuthorization(() => 1);
+refresh();
 setTexts({ product: { name: 'larder' } });
 setTexts({ product: 'Acme', updateTo: (version) => 'Auf ' + version, outcomes: { failed: 'nein' } });
 openUpdateDialog(null).close();

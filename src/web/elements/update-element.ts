@@ -31,7 +31,7 @@ export abstract class UpdateElement extends ElementBase {
   static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;
   /** For the style sheets. Frameworks would report or remove an attribute. */
-  protected readonly states = this.attachInternals().states;
+  protected readonly states: Pick<Set<string>, 'add' | 'delete'> = this.attachInternals().states;
   #hostPage: EmbeddingPage | null = null;
   #stops: (() => void)[] = [];
 
