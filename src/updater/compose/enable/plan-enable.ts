@@ -86,7 +86,10 @@ export function planEnable(files: ProjectFiles, model: ComposeModel, request: En
   if (secretOf(files) !== '' && !/^[!-~]{32,}$/.test(secretOf(files)))
     refuse(`the value of ${secretVariable} must have at least 32 ASCII characters without spaces`);
   const edits = planLines(pinned.files, app, (indent) => formatUpdatesService(service, indent));
-  if (edits === null) return refuse(`the definition of ${app} cannot be extended automatically`);
+  if (edits === null)
+    return refuse(
+      `the definition of ${app} cannot be extended automatically, because it is in braces, comes from an anchor, or is in another file`,
+    );
   return { draft: withSecret(applyEditsToDraft(pinned, edits)), lines };
 }
 

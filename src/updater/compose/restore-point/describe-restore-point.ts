@@ -70,7 +70,7 @@ export function describeRestorePoint(
     names.length > 0 ? [`${sentence}: ${joinWithAnd(names)}${after}`] : [];
   const unavailable = `${[name, ...services].join(', ')} will be unavailable for ${formatDowntimeEstimate(downtime)} while the data is saved, and ${name} until the new version is ready`;
   return [
-    `the restore point will contain ${joinWithAnd(saved) || 'no data, because no covered service has a writable mount'}`,
+    `the restore point will contain ${joinWithAnd(saved) || 'no data, because no covered service has a writable mount with data'}`,
     ...listed(left, 'excluded from the restore point and therefore not restored by a rollback'),
     ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
     ...listed(services, 'services that will be stopped while the data is saved, then started again'),

@@ -52,8 +52,10 @@ const systemPaths = new Set([
 function joinEachName(directory: string, names: string): string[] {
   return names.split(' ').map((name) => `${directory}/${name}`);
 }
+/** A directory inside /dev/shm is data, although a restart of the machine removes it. */
 const isSystemPath = (path: string): boolean =>
-  systemPaths.has(path) || ['/dev', '/proc', '/sys'].some((root) => isWithin(path, root));
+  systemPaths.has(path) ||
+  (['/dev', '/proc', '/sys'].some((root) => isWithin(path, root)) && !path.startsWith('/dev/shm/'));
 
 const inMemory = 'in memory';
 const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];

@@ -50,7 +50,7 @@ it('describes a restore point without data', () => {
   const nothing = { mounts: [], services: [], excluded: [], inMemory: [] };
   const empty = { ...surveyed(nothing), outside: [], notSaved: [] };
   expect(describeRestorePoint(empty, [], 'svc')).toEqual([
-    'the restore point will contain no data, because no covered service has a writable mount',
+    'the restore point will contain no data, because no covered service has a writable mount with data',
     'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
   ]);
 });

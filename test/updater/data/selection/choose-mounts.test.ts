@@ -55,6 +55,7 @@ describe('saved mounts', () => {
       [volume('d', '/data'), bind('/opt/svc/files', '/files')],
       ['/data', '/files'],
     ],
+    ['a directory in shared memory', [bind('/dev/shm/app', '/data')], ['/data']],
     ['nothing that is read-only', [volume('d', '/data', { writable: false })], []],
     ['a volume with two paths once', [volume('d', '/data'), volume('d', '/same')], ['/data']],
     ['a directory inside another one with that', [bind('/srv/a/b', '/a'), bind('/srv/a', '/b')], ['/b']],
