@@ -1,4 +1,3 @@
-/** Value of a page, or a promise of the value. */
 type PageValue<T> = T | null | undefined | Promise<T | null | undefined>;
 
 /** Time in ms that the functions of the page have. */

@@ -68,9 +68,11 @@ export abstract class UpdateElement extends ElementBase {
       this.adaptColors();
       this.draw();
     };
-    const themes = new MutationObserver(() => setTimeout(draw, themeChangeMs));
-    themes.observe(document.documentElement, { attributes: true });
-    themes.observe(document.body, { attributes: true });
+    const themes = new MutationObserver(([change]) => {
+      // Some pages change a style with every frame.
+      if (change?.attributeName !== 'style') setTimeout(draw, themeChangeMs);
+    });
+    for (const root of [document.documentElement, document.body]) themes.observe(root, { attributes: true });
     this.#stops = [this.store.addListener(draw), addTextsListener(draw), () => themes.disconnect()];
     this.hostPage.addElement(this);
     draw();
@@ -109,11 +111,8 @@ function isDark(element: Element, probe: HTMLElement): boolean {
   while (node) {
     const color = getComputedStyle(node).backgroundColor;
     probe.style.columnRuleColor = `color-mix(in lab, ${color}, ${color})`;
-    const { columnRuleColor } = getComputedStyle(probe);
-    const [lightness = 100, , , alpha = 1] = Array.from(
-      columnRuleColor.matchAll(/-?[\d.]+(?:e-\d+)?/g),
-      Number,
-    );
+    const numbers = getComputedStyle(probe).columnRuleColor.matchAll(/-?[\d.]+(?:e-\d+)?/g);
+    const [lightness = 100, , , alpha = 1] = Array.from(numbers, Number);
     if (alpha > 0.5) return lightness < 50;
     node = node.assignedSlot ?? node.parentElement ?? (node.getRootNode() as Partial<ShadowRoot>).host;
   }

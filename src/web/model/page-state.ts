@@ -95,7 +95,7 @@ export type PageAction =
   | { kind: 'closed' };
 
 export function reducePageState(state: PageState, action: PageAction, at: PageTimeMs): PageState {
-  // After a logout, only a status shows that a user has logged in.
+  // After a logout, only a status shows that a user has logged in, who may not see anything of the last one.
   if (state.loggedOut && action.kind !== 'status' && action.kind !== 'unheard') return state;
   const answered = { ...state, loggedOut: false, outage: null };
   switch (action.kind) {
@@ -221,7 +221,6 @@ function applyFailedRequest(state: PageState, refused: FailedResult, at: PageTim
     const isReplaced = isRunInProgress(state.watched) && canProductBeUnavailable(state.watched);
     if (isReplaced && refused.status !== 401 && at - since < redirectToleranceMs)
       return { ...state, outage: { since, pageSince } };
-    // The next user may not see what the server has sent to the last one.
     return { ...initialPageState, loggedOut: true };
   }
   // A problem document shows that the server is available.
