@@ -485,7 +485,7 @@ describe.concurrent('a user', () => {
       },
       'pull',
     );
-    await visit(browser, { ...standing, runs: [run] }, { prepare: stopClock }, async ({ page }) => {
+    await visit(browser, { ...standing, runs: [run] }, { prepare: stopClock }, async ({ page, server }) => {
       await button(page, 'Update to v1.5.0').click();
       await button(page, 'Update now').waitFor();
       await page.evaluate(`(() => {
@@ -498,8 +498,12 @@ describe.concurrent('a user', () => {
       await dialog(page).getByText('Downloading').waitFor();
       // All phases up to this one are within two seconds of the page's clock.
       await page.clock.runFor(2_000);
+      const histories = () => server.asked.filter(({ path }) => path.endsWith('/history')).length;
+      const before = histories();
       letGo();
       await heading(page, 'The update failed').waitFor();
+      // The past updates contain the failed one although the dialog stays open.
+      await expect.poll(histories, patient).toBe(before + 1);
       await page.clock.runFor(2_000);
       expect(await page.evaluate('said')).toEqual([
         'polite Downloading',

@@ -112,7 +112,9 @@ export class Installed {
   /** Waits until every container runs, containers with a health check are healthy, and the app responds. */
   async waitUntilUp(): Promise<void> {
     for (const end = performance.now() + 120_000; ; await sleep(100)) {
-      const found = await findContainers(this.name);
+      // The containers that are prepared for a rollback belong to no service.
+      const all = await findContainers(this.name);
+      const found = all.filter(({ Config }) => Config.Labels['com.docker.compose.service'] !== undefined);
       const unwell = found.filter(
         ({ State }) => !State.Running || (State.Health?.Status ?? 'healthy') !== 'healthy',
       );

@@ -251,10 +251,14 @@ export class PageStore {
   }
 
   #dispatch(action: PageAction): void {
+    const before = this.#state;
+    this.#state = reducePageState(before, action, performance.now());
     const { loggedOut } = this.#state;
-    this.#state = reducePageState(this.#state, action, performance.now());
-    if (this.#state.loggedOut && !loggedOut) this.#endSession();
-    if (!this.#state.loggedOut && loggedOut && this.isDialogOpen) void this.#readHistory();
+    if (loggedOut && !before.loggedOut) this.#endSession();
+    const hasEnded = findRunInProgress(before) !== null && findRunInProgress(this.#state) === null;
+    // The next status contains the running version and the update's downtime.
+    this.#isDue ||= hasEnded && !loggedOut;
+    if (this.isDialogOpen && !loggedOut && (hasEnded || before.loggedOut)) void this.#readHistory();
     this.#changed();
   }
 
@@ -349,8 +353,6 @@ export class PageStore {
     }
     if (signal.aborted) return;
     this.#following = null;
-    // The next status contains the running version and the update's downtime.
     this.requestStatusNow();
-    if (findRunInProgress(this.#state) === null) void this.#readHistory();
   }
 }
