@@ -86,7 +86,7 @@ describe.concurrent('svc instance rollback', () => {
       'there is no restore point',
       { ...after, rollback: undefined as never },
       '',
-      'Cannot roll back now: the last update did not save a restore point.\n',
+      'Cannot roll back now: the last update did not save a restore point, or a rollback has used it.\n',
     ],
     [
       'the updater refuses',

@@ -10,7 +10,7 @@ export const createTooLateToCancelReason = ({ kind }: Run, { name }: Product): C
 
 export const noRestorePointReason: Reason = {
   code: 'no-restore-point',
-  message: 'the last update did not save a restore point',
+  message: 'the last update did not save a restore point, or a rollback has used it',
 };
 
 export const createWrongRestorePointReason = (version: string, confirm: string): Reason => ({
