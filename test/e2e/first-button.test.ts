@@ -123,6 +123,8 @@ test('a page that is loaded while the service is stopped needs no reload when th
 });
 
 test('a click updates the product', async () => {
+  await anna.page.reload();
+  await anna.press('Update to v1.1.0');
   await anna.press('Update now');
   await anna.sees(/Updated to v1\.1\.0/);
   expect(await version()).toBe('v1.1.0');
