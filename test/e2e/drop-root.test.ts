@@ -33,21 +33,23 @@ beforeAll(async () => {
   group = stdout;
 }, 300_000);
 
-/** The response of the engine to a process that the script starts as another user: `OK` or `Permission denied`. */
-async function ping(script: string, options: string[] = []): Promise<string> {
+/** The response of the engine to a process that the script starts as another user, such as `OK` or `Permission denied`. */
+async function connect(script: string, options: string[] = []): Promise<string> {
   const request = String.raw`printf 'GET /_ping HTTP/1.0\r\n\r\n' | nc.openbsd -U /var/run/docker.sock 2>&1; echo " user $(id -u)"`;
   const { all } = await execa(
     'docker',
     [
-      ...['run', '--rm', '-v', `${engineSocket}:/var/run/docker.sock`, '-e', 'PUID=999', '-e', 'PGID=999'],
-      ...options,
+      ...['run', '--rm', '-e', 'PUID=999', '-e', 'PGID=999', ...options],
       ...[image, 'sh', '-c', script, 'entrypoint', 'sh', '-c', request],
     ],
     { all: true, timeout: 60_000, stdin: 'ignore' },
   );
   expect(all).toMatch(/ user [1-9]\d*$/);
-  return /OK(?= user )|Permission denied/.exec(all)?.[0] ?? all;
+  return /OK(?= user )|Permission denied|No such file or directory/.exec(all)?.[0] ?? all;
 }
+
+const ping = (script: string, options: string[] = []) =>
+  connect(script, ['-v', `${engineSocket}:/var/run/docker.sock`, ...options]);
 
 describe('a process that an entrypoint starts as another user', () => {
   test('is covered by the scripts of the page', async () => {
@@ -85,5 +87,15 @@ describe('a process that an entrypoint starts as another user', () => {
   ])('reaches the socket with numbers if %s sets the group', async (program, script) => {
     expect(script).toContain(`exec ${program} `);
     expect(await ping(script, ['--read-only'])).toBe('OK');
+  });
+
+  // Existing installations have not mounted the socket.
+  test.each([
+    ['the entrypoint', entrypoint],
+    ['setpriv', bySetpriv],
+    ['s6-applyuidgid', byS6],
+    ['the init script', `${init.replaceAll('abc', 'app')}exec s6-setuidgid app "$@"`],
+  ])('starts without a socket: %s', async (_name, script) => {
+    expect(await connect(script)).toBe('No such file or directory');
   });
 });
