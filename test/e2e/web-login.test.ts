@@ -251,6 +251,30 @@ describe.concurrent('a page with a cookie', () => {
   });
 });
 
+it('a single-page app shows the notice after the login, and removes it at the logout', async ({ expect }) => {
+  const [, showUpdates = ''] =
+    /^```js\n(function showUpdates[\s\S]*?)^```/m.exec(read('docs/your-product.md')) ?? [];
+  const files = {
+    '/page.js': `import { refresh } from '/elements.mjs';\n${showUpdates}window.showUpdates = showUpdates;`,
+  };
+  const wholeBody = '<header><h1>svc</h1></header><script type="module" src="/page.js"></script>';
+  let isLoggedIn = false;
+  const script: Script = { status: { latest }, authorize: () => (isLoggedIn ? anna : null) };
+  await visit(browser, script, { wholeBody, files }, async ({ page, complaints }) => {
+    const show = (me: object | null) => page.evaluate(`showUpdates(${JSON.stringify(me)})`);
+    const notice = page.locator('header svc-update-notice');
+    for (const _ of [1, 2]) {
+      isLoggedIn = true;
+      await show({ version: 'v1.4.2', role: 'admin', hasUpdates: true });
+      await button(page, 'Update to v1.5.0').waitFor();
+      isLoggedIn = false;
+      await show(null);
+      expect(await notice.count()).toBe(0);
+    }
+    expect(complaints).toEqual([]);
+  });
+});
+
 describe.concurrent('further headers of a page', () => {
   it('pass the CSRF middleware of the product', async ({ expect }) => {
     const files = { '/page.js': exampleOf('CSRF middleware') };
@@ -275,6 +299,27 @@ describe.concurrent('further headers of a page', () => {
       await expect.poll(sent, patient).toEqual(['PUT', 'PUT', 'POST', 'DELETE']);
       expect(complaints).toEqual([]);
     });
+  });
+
+  it('can come from an endpoint of the product', async ({ expect }) => {
+    const [setToken = ''] = /^setHeaders\(async .*$/m.exec(read('docs/web.md')) ?? [];
+    const files = {
+      '/csrf': '{ "token": "s3cret" }',
+      '/page.js': `import { setHeaders } from '/elements.mjs'; ${setToken}`,
+    };
+    const body = '<script type="module" src="/page.js"></script>';
+    await visit(
+      browser,
+      { status: { latest }, authorize: () => anna },
+      { body, files },
+      async ({ page, server }) => {
+        await button(page, 'Update to v1.5.0').click();
+        await button(page, 'Skip this version').click();
+        await button(page, 'Offer again').waitFor();
+        const sent = server.asked.find(({ method }) => method === 'PUT');
+        expect(sent?.headers['x-csrf-token']).toBe('s3cret');
+      },
+    );
   });
 
   it('never reach another origin, and cannot replace headers of the browser', async ({ expect }) => {
