@@ -42,7 +42,7 @@ const ground: Record<string, readonly string[]> = {
     ...below('engine', 'cli comparison http objects'),
   ],
   feed: ['core/release', 'wire'],
-  provenance: ['core/files', 'core/release'],
+  provenance: ['core/compose', 'core/files', 'core/release'],
   notify: ['core/cancellation', 'core/text'],
 };
 

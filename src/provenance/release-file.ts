@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { parseImageReference, shortRepositoryOf } from '../core/compose/pins/image-reference.ts';
 import { releaseSettingsSchema } from '../core/release/release-settings.ts';
 import { parseJsonFile } from './parse-json-file.ts';
 
@@ -78,10 +79,7 @@ export const createPlatformPredicate =
 export const listImageNames = (
   service: string,
   { reference }: Pick<ReleaseFile['images'][string], 'reference'>,
-): string[] => [
-  service,
-  reference
-    .replace(/@.*$/s, '')
-    .replace(/:[^:/]*$/, '')
-    .replace(/^docker\.io\/(?:library\/)?/, ''),
-];
+): string[] => {
+  const { repository } = parseImageReference(reference) ?? {};
+  return repository === undefined ? [service] : [service, shortRepositoryOf(repository)];
+};

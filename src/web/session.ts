@@ -30,19 +30,15 @@ export function refresh(): void {
 export const addRefreshListener = (listener: () => void): unknown => listeners.add(listener);
 
 /**
- * Resolves with the headers that the page has set; null if no user is logged in, or if a function fails, is late or
+ * Resolves with the headers that the page has set; null if no user is logged in. Rejects if a function fails, is late or
  * returns an invalid header. Browsers ignore `Host`, `Origin`, `Cookie` and `Sec-…`.
  */
 export async function createRequestHeaders(): Promise<Headers | null> {
   const authorize = getAuthorization;
-  try {
-    const given = Promise.all([getHeaders?.(), authorize?.()]);
-    const late = new Promise<never>((_, reject) => setTimeout(reject, deadlineMs));
-    const [more, authorization] = await Promise.race([given, late]);
-    const headers = new Headers(more ?? {});
-    if (authorization) headers.set('Authorization', authorization);
-    return authorize && !authorization ? null : headers;
-  } catch {
-    return null;
-  }
+  const given = Promise.all([getHeaders?.(), authorize?.()]);
+  const late = new Promise<never>((_, reject) => setTimeout(reject, deadlineMs));
+  const [more, authorization] = await Promise.race([given, late]);
+  const headers = new Headers(more ?? {});
+  if (authorization) headers.set('Authorization', authorization);
+  return authorize && !authorization ? null : headers;
 }

@@ -26,7 +26,9 @@ exports.addUpdates = (app, userOf) => {
   app.get('/updates-callbacks/user', async ({ headers }, response) => {
     if (!isFromService(headers)) return response.sendStatus(403);
     const authorization = headers['x-forwarded-authorization'];
-    const user = await userOf({ cookie: headers.cookie, authorization });
+    // An invalid or expired token may throw an error.
+    const asked = new Promise((resolve) => resolve(userOf({ cookie: headers.cookie, authorization })));
+    const user = await asked.catch(() => null);
     return user ? response.json(user) : response.sendStatus(401);
   });
 };

@@ -14,10 +14,10 @@ afterEach(() => {
 });
 
 const headersOf = async () => {
-  const headers = createRequestHeaders();
+  const headers = createRequestHeaders().catch(() => 'failed' as const);
   await vi.advanceTimersByTimeAsync(5_000);
   const found = await headers;
-  return found && Object.fromEntries(found);
+  return found instanceof Headers ? Object.fromEntries(found) : found;
 };
 const fail = () => {
   throw new Error('no storage');
@@ -37,31 +37,37 @@ describe('the headers of a request', () => {
     ['null', () => null, null],
     ['undefined', () => undefined, null],
     ['an empty value', () => '', null],
-    ['an exception', fail, null],
-    ['a rejected promise', async () => fail(), null],
-    ['a promise that never resolves', () => new Promise(() => {}), null],
-    ['a promise that is late', () => new Promise((resolve) => setTimeout(resolve, 5_001, 'Bearer d')), null],
-    ['a line break', () => 'Bearer e\r\nX-Admin: 1', null],
-    ['a NUL', () => 'Bearer f\0', null],
-    ['a character that no header has', () => 'Bearer \u2026', null],
+    ['an exception', fail, 'failed'],
+    ['a rejected promise', async () => fail(), 'failed'],
+    ['a promise that never resolves', () => new Promise(() => {}), 'failed'],
+    [
+      'a promise that is late',
+      () => new Promise((resolve) => setTimeout(resolve, 5_001, 'Bearer d')),
+      'failed',
+    ],
+    ['a line break', () => 'Bearer e\r\nX-Admin: 1', 'failed'],
+    ['a NUL', () => 'Bearer f\0', 'failed'],
+    ['a character that no header has', () => 'Bearer \u2026', 'failed'],
   ])('with %s as authorization', async (_, get, expected) => {
     setAuthorization(get);
-    expect(await headersOf()).toEqual(expected && { authorization: expected });
+    expect(await headersOf()).toEqual(
+      expected && expected !== 'failed' ? { authorization: expected } : expected,
+    );
   });
 
-  it.each<[string, () => Record<string, string> | null, object | null]>([
+  it.each<[string, () => Record<string, string> | null, object | 'failed']>([
     ['a CSRF token', () => ({ 'X-CSRFToken': 'a' }), { 'x-csrftoken': 'a' }],
     ['a promise', odd(Promise.resolve({ a: 'b' })), { a: 'b' }],
     ['null', () => null, {}],
     ['undefined', odd(undefined), {}],
-    ['an exception', fail, null],
-    ['a promise that never resolves', odd(new Promise(() => {})), null],
-    ['a space in a name', () => ({ 'X-A ': 'b' }), null],
-    ['a colon in a name', () => ({ 'X-A:': 'b' }), null],
-    ['a line break in a name', () => ({ 'X-A\r\nCookie': 'b' }), null],
-    ['an empty name', () => ({ '': 'b' }), null],
-    ['a line break in a value', () => ({ 'X-A': 'b\nCookie: c' }), null],
-    ['text instead of headers', odd('X-A: b'), null],
+    ['an exception', fail, 'failed'],
+    ['a promise that never resolves', odd(new Promise(() => {})), 'failed'],
+    ['a space in a name', () => ({ 'X-A ': 'b' }), 'failed'],
+    ['a colon in a name', () => ({ 'X-A:': 'b' }), 'failed'],
+    ['a line break in a name', () => ({ 'X-A\r\nCookie': 'b' }), 'failed'],
+    ['an empty name', () => ({ '': 'b' }), 'failed'],
+    ['a line break in a value', () => ({ 'X-A': 'b\nCookie: c' }), 'failed'],
+    ['text instead of headers', odd('X-A: b'), 'failed'],
   ])('with %s as further headers', async (_, get, expected) => {
     setHeaders(get);
     expect(await headersOf()).toEqual(expected);

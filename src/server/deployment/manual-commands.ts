@@ -72,7 +72,7 @@ export function listManualUpdateCommands(
   ];
   return [
     [
-      `${program} run --rm --name ${containerName} --stop-timeout 120`,
+      `${program} run --rm --stop-timeout 120`,
       ...words.map(quoteForShell),
       // The shell inserts the compose directory if the directory on the host is unknown.
       ...(isMounted ? [] : [directory ? `-v "$PWD":${quoteForShell(directory)}` : '-v "$PWD:$PWD"']),

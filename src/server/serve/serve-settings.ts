@@ -60,7 +60,7 @@ export async function readServeSettings(
   };
   const { data, error } = ownSchema.safeParse(given, { error: english().localeError });
   if (error) mistakes.push(z.prettifyError(error));
-  if (given.callbacksUrl === undefined && given.queue === undefined)
+  if ((given.callbacksUrl ?? null) === null && (given.queue ?? null) === null)
     mistakes.push('callbacksUrl must be set, unless queue is none');
   const secret = await readSecret(given, 'secret', mistakes);
   const token = await readSecret(given, 'token', mistakes);
@@ -149,7 +149,7 @@ async function readSecret(
   name: 'secret' | 'token',
   mistakes: string[],
 ): Promise<string | null> {
-  const { [name]: value, [`${name}File`]: path } = given;
+  const [value, path] = [given[name] ?? undefined, given[`${name}File`] ?? undefined];
   const file = `${name}File: ${path}`;
   if (value !== undefined && path !== undefined) mistakes.push(`set ${name} or ${name}File, not both`);
   if (value === undefined && path === undefined) {

@@ -223,7 +223,7 @@ async function changeFiles(target: EnableTarget): Promise<RunOutcome> {
   const settings = planSettingsChange(settingsPath, old, { product, app, workers, undo });
   const list = ({ changes }: ProjectDraft) => sortChanges(files, changes, settings);
   const planned = list(draft);
-  if (!undo) await requireUntrackedFiles(draft.files);
+  if (!undo) await requireUntrackedFiles(files, edited);
   const hash = hashOfChanges(planned);
   const restarts = `it restarts ${joinWithAnd(changed)}, unavailable until the new containers are ready`;
   if (yes === null) {
@@ -233,7 +233,7 @@ async function changeFiles(target: EnableTarget): Promise<RunOutcome> {
     return logPlanResult(log, `to write these changes, run the same command with --yes ${hash}`);
   }
   if (yes !== hash)
-    throw new UpdateError('file-changed', `the changes are not those of the dry run with the hash ${yes}`, {
+    throw new UpdateError('file-changed', `the changes differ from the dry run with the hash ${yes}`, {
       advice: 'Run the command without --yes, and check its changes.',
     });
   const changes = list(planWith(randomBytes(32).toString('hex')).draft);
@@ -256,23 +256,25 @@ function requireUnmanagedDirectory(directory: string): void {
   });
 }
 
-/** @throws UpdateError enable-refused if the app is pinned to another version than the specified one */
-function requireSameVersion([pin]: readonly Pin[], to: string | null): string | null {
-  const isOther = pin?.tag.kind === 'release' && pin.tag.version !== to?.replace(/^v/, '');
-  if (!isOther) return to;
+/** @throws UpdateError enable-refused if a service is pinned to another version than the specified one */
+function requireSameVersion(pins: readonly Pin[], to: string | null): string | null {
+  const pin = pins.find(({ tag }) => tag.kind === 'release' && tag.version !== to?.replace(/^v/, ''));
+  if (pin === undefined) return to;
   throw new UpdateError('enable-refused', `${pin.service} is pinned to ${pin.tag.text}, not to ${to}`, {
     advice: 'Specify the running version with --to.',
   });
 }
 
+const isComposePath = ({ composeFiles, linkedFiles = [] }: ProjectFiles, path: string): boolean =>
+  [...composeFiles, ...linkedFiles].some((each) => each.path === path);
+
 /** The env file is written first, because the compose file requires the secret, but not the other way round. */
 function sortChanges(
-  { composeFiles, linkedFiles = [] }: ProjectFiles,
+  files: ProjectFiles,
   changes: readonly FileReplacement[],
   settings: FileReplacement | null,
 ): FileReplacement[] {
-  const isCompose = ({ path }: FileReplacement) =>
-    [...composeFiles, ...linkedFiles].some((each) => each.path === path);
+  const isCompose = ({ path }: FileReplacement) => isComposePath(files, path);
   return [
     ...changes.filter((change) => !isCompose(change)),
     ...changes.filter(isCompose),
@@ -281,10 +283,10 @@ function sortChanges(
 }
 
 /** @throws UpdateError enable-refused */
-async function requireUntrackedFiles(files: ProjectFiles): Promise<void> {
-  for (const { path } of files.envFiles) {
+async function requireUntrackedFiles(files: ProjectFiles, edited: readonly string[]): Promise<void> {
+  for (const path of edited.filter((each) => !isComposePath(files, each))) {
     if (!(await isTrackedByGit(path))) continue;
-    const message = `Git tracks ${displayPathOf(files, path)}, which would contain a secret`;
+    const message = `Git tracks ${displayPathOf(files, path)}, but enable writes a secret to this file`;
     const advice = 'Remove the file from the repository with git rm --cached, then run enable again.';
     throw new UpdateError('enable-refused', message, { advice });
   }

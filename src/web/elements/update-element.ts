@@ -30,7 +30,7 @@ const ElementBase = globalThis.HTMLElement ?? class {};
 export abstract class UpdateElement extends ElementBase {
   static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;
-  /** For the style sheets. Frameworks would report or remove an attribute. */
+  /** States for the style sheets. They are not attributes, because frameworks report or remove unknown attributes. */
   protected readonly states: Pick<Set<string>, 'add' | 'delete'> = this.attachInternals().states;
   #hostPage: EmbeddingPage | null = null;
   #stops: (() => void)[] = [];
@@ -68,9 +68,9 @@ export abstract class UpdateElement extends ElementBase {
       this.adaptColors();
       this.draw();
     };
-    const themes = new MutationObserver(([change]) => {
+    const themes = new MutationObserver((changes) => {
       // Some pages change a style with every frame.
-      if (change?.attributeName !== 'style') setTimeout(draw, themeChangeMs);
+      if (changes.some(({ attributeName }) => attributeName !== 'style')) setTimeout(draw, themeChangeMs);
     });
     for (const root of [document.documentElement, document.body]) themes.observe(root, { attributes: true });
     this.#stops = [this.store.addListener(draw), addTextsListener(draw), () => themes.disconnect()];

@@ -217,9 +217,12 @@ export class UpdateApiClient {
     signal,
   }: Question & { accept: string }): Promise<Response> {
     const { address, mode, headers: createHeaders = () => ({}), fetch = globalThis.fetch } = this.#options;
-    const given = await createHeaders();
+    // A function that fails counts as a redirect to a login page: the product may be restarting.
+    const given = await Promise.resolve()
+      .then(createHeaders)
+      .catch(() => undefined);
     signal?.throwIfAborted();
-    if (given === null) return new Response(null, { status: 401 });
+    if (!given) return new Response(null, { status: given === null ? 401 : 302 });
     const headers = new Headers(given);
     headers.set('Accept', accept);
     if (body) headers.set('Content-Type', 'application/json');

@@ -23,7 +23,7 @@ const settings: Parameters<typeof listManualUpdateCommands>[1] = {
   ...{ app: null, workers: null, updaterSocket: null, restorePoint: false },
 };
 const socket = '/var/run/docker.sock';
-const named = 'docker run --rm --name svc-updater --stop-timeout 120';
+const named = 'docker run --rm --stop-timeout 120';
 const known = { project: 'svc', directory: '/opt/svc', directories: ['/opt/svc'], service: 'app' };
 
 describe('the list of manual commands', () => {
@@ -42,7 +42,7 @@ describe('the list of manual commands', () => {
         containerName: 'larder-updater',
         updaterImage: null,
       },
-      `docker run --rm --name larder-updater --stop-timeout 120 -v ${socket}:${socket} -e 'SVC_UPDATER_PRODUCT={"name":"larder","updatesImage":"ghcr.io/acme/updates"}' -v "$PWD:$PWD" ghcr.io/acme/updates:v1.4.2 --target v1.5.0`,
+      `docker run --rm --stop-timeout 120 -v ${socket}:${socket} -e 'SVC_UPDATER_PRODUCT={"name":"larder","updatesImage":"ghcr.io/acme/updates"}' -v "$PWD:$PWD" ghcr.io/acme/updates:v1.4.2 --target v1.5.0`,
     ],
     [
       "finds the server's own image by its container if nothing else is known",
@@ -66,7 +66,7 @@ describe('the list of manual commands', () => {
       'runs Podman, which supports no restore points',
       { isPodman: true },
       { restorePoint: true },
-      `podman run --rm --name svc-updater --stop-timeout 120 -v /run/podman/podman.sock:${socket} -v "$PWD:$PWD" acme/svc-updater:1 --target v1.5.0`,
+      `podman run --rm --stop-timeout 120 -v /run/podman/podman.sock:${socket} -v "$PWD:$PWD" acme/svc-updater:1 --target v1.5.0`,
     ],
     [
       'has all known paths',
@@ -96,7 +96,7 @@ describe('the list of manual commands', () => {
       'has the record of another product, without values derived from the name',
       {},
       { product: createProduct({ name: 'larder', services: ['web'] }), containerName: 'larder-updater' },
-      `docker run --rm --name larder-updater --stop-timeout 120 -v ${socket}:${socket} -e 'SVC_UPDATER_PRODUCT={"name":"larder","services":["web"]}' -v "$PWD:$PWD" acme/svc-updater:1 --target v1.5.0`,
+      `docker run --rm --stop-timeout 120 -v ${socket}:${socket} -e 'SVC_UPDATER_PRODUCT={"name":"larder","services":["web"]}' -v "$PWD:$PWD" acme/svc-updater:1 --target v1.5.0`,
     ],
   ])('%s', (_, facts, more, command) => {
     expect(listManualUpdateCommands(facts, { ...settings, ...more }, 'v1.5.0')).toEqual([command]);

@@ -103,6 +103,13 @@ describe('a response', () => {
     expect(asked[1]?.[1]).toHaveProperty('headers', headers);
   });
 
+  it('is not requested if the headers cannot be created, as after a redirect to a login page', async () => {
+    const fetch = async () => expect.unreachable();
+    const headers = () => Promise.reject(new Error('no answer'));
+    const reader = new UpdateApiClient({ address, headers, fetch });
+    expect(await reader.fetchRun()).toMatchObject({ kind: 'logged-out', status: 302 });
+  });
+
   it('is not requested if no user is logged in', async () => {
     const fetch = async () => expect.unreachable();
     const reader = new UpdateApiClient({ address, headers: async () => null, fetch });

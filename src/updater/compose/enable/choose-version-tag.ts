@@ -19,7 +19,7 @@ export async function chooseVersionTag(
   const names = [...new Set(floating.map(({ tag }) => tag.text))].join(' and ');
   const { runningVersion: version, prefix } = installation;
   if (version === null) {
-    log.warn(`the tag ${names} stays, because the running image does not specify its version`);
+    log.warn(`the tag ${names} is not changed, because the running image does not specify its version`);
     return null;
   }
   const tags = [...new Set([`${prefix ?? ''}${version}`, version, `v${version}`])];
@@ -27,7 +27,9 @@ export async function chooseVersionTag(
     const all = await Promise.all(floating.map((pin) => isRunningImage(engine, installation, pin, tag)));
     if (all.every(Boolean)) return tag;
   }
-  log.warn(`the tag ${names} stays, because the registry does not show that ${tags[0]} is the running image`);
+  log.warn(
+    `the tag ${names} is not changed, because the tag ${tags[0]} in the registry is not the running image, or the registry did not respond`,
+  );
   return null;
 }
 
@@ -43,7 +45,10 @@ export async function requirePublishedService(
 ): Promise<void> {
   const found = await engine.findRemoteDigest({ repository, tag });
   if (found === null)
-    throw new UpdateError('pull-unreachable', `the registry did not say whether it has ${repository}:${tag}`);
+    throw new UpdateError(
+      'pull-unreachable',
+      `it is unknown whether the registry has ${repository}:${tag}, because it did not respond`,
+    );
   if (found === 'none')
     throw new UpdateError(
       'enable-refused',

@@ -1,4 +1,4 @@
-/** Directories in which a program keeps the compose files that it writes again from its own database. */
+/** Directories of programs that regenerate compose files from their own database. */
 const managedDirectories: readonly (readonly [form: RegExp, manager: string])[] = [
   [/^\/data\/compose\/\d+(?:\/|$)/, 'Portainer'],
   [/^\/data\/coolify\//, 'Coolify'],

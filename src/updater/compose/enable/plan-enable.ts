@@ -151,7 +151,7 @@ export const createEnableError = (why: string, lines: readonly string[]): Update
 export function requireUpdatesImage({ name, updatesImage }: Product): string {
   if (updatesImage !== undefined) return updatesImage;
   throw new UpdateError('enable-refused', `the product ${name} has no updatesImage`, {
-    advice: 'Run the image that the publisher of the product names in its documentation.',
+    advice: 'Use the updater image from the documentation of the product.',
   });
 }
 

@@ -134,7 +134,7 @@ the value is read from the terminal`,
   },
   'restore-point': {
     inFile: true,
-    help: 'Back up the data before the update, and restore it if the update fails []',
+    help: 'Save the data before the update, and restore it if the update fails []',
   },
   'restore-dir': {
     ...directory,

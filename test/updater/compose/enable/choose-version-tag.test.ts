@@ -64,7 +64,7 @@ describe('chooseVersionTag', () => {
   ])('keeps the tag with the reason if %s', async (_, published, version) => {
     const found = world(published, version);
     expect(await choose(found, pinOf('latest'), pinOf('latest', 'worker'))).toBeNull();
-    expect(found.warnings).toEqual([expect.stringMatching(/^the tag latest stays, because /)]);
+    expect(found.warnings).toEqual([expect.stringMatching(/^the tag latest is not changed, because /)]);
   });
 });
 
@@ -82,7 +82,7 @@ describe('requirePublishedService', () => {
 
   it.each<[string, Record<string, string> | null, string, string]>([
     ['is not published', {}, 'v1.4.2', 'cannot be updated from its page'],
-    ['may not be published', null, 'v1.4.2', 'did not say whether it has'],
+    ['may not be published', null, 'v1.4.2', 'it is unknown whether the registry has'],
     [
       'would be newer',
       { 'acme/updates:latest': newer, 'acme/app:latest': newer },

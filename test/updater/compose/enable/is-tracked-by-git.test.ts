@@ -1,4 +1,4 @@
-import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, it } from 'vitest';
@@ -25,4 +25,9 @@ it('finds whether a repository lists a file', async () => {
   await rename(join(root, '.git'), join(root, 'one/git'));
   await writeFile(join(root, '.git'), 'gitdir: one/git\n');
   expect(await isTrackedByGit(join(root, 'one/.env'))).toBe(true);
+  await writeFile(join(root, 'one/git/index'), 'DIRC');
+  expect(await isTrackedByGit(join(root, 'one/.env'))).toBe(false);
+  await rm(join(root, 'one/git/index'));
+  await mkdir(join(root, 'one/git/index'));
+  await expect(isTrackedByGit(join(root, 'one/.env'))).rejects.toThrow('it is unknown whether Git tracks');
 });
