@@ -34,6 +34,8 @@ const refusedInCorpus: Readonly<Record<string, string>> = {
   'Dokploy__templates/blueprints/glitchtip/docker-compose.yml': 'comes from an anchor',
   'Dokploy__templates/blueprints/nextcloud-aio/docker-compose.yml': 'do not have the same publisher',
   'Dokploy__templates/blueprints/shopware/docker-compose.yml': 'comes from an anchor',
+  'JamesTurland__JimsGarage/Authentik/Web-Proxies/authentik-docker-compose.yaml':
+    'no network that only this project uses',
   'bookwyrm-social__bookwyrm/docker-compose.yml': 'do not have the same publisher',
   'getwud__wud/test/docker-compose.yml': 'do not have the same publisher',
 };
@@ -65,13 +67,15 @@ const readPublished = (): Row[] =>
     }),
   );
 
-/** The repository of the app as compose resolves it. */
+/** The repository of the app, with the defaults of its variables. The required variables of a file may be unset. */
 async function repositoryOf(directory: string, { file, services, repository }: Row): Promise<string> {
   if (repository !== '') return repository;
-  const flags = ['--no-consistency', '--no-env-resolution', '--no-path-resolution', '--format', 'json'];
+  const flags = ['--no-consistency', '--no-env-resolution', '--no-interpolate', '--format', 'json'];
   const { stdout } = await execa('docker', ['compose', '-f', file, 'config', ...flags], { cwd: directory });
   return JSON.parse(stdout)
-    .services[services[0] ?? ''].image.replace(/@.*$/, '')
+    .services[services[0] ?? ''].image.replaceAll(/\$\{\w+:?-([^{}]*)\}/g, '$1')
+    .replaceAll(/\$\{[^{}]*\}/g, 'x')
+    .replace(/@.*$/, '')
     .replace(/:[^:/]*$/, '');
 }
 
@@ -79,12 +83,12 @@ const enables = (rows: readonly Row[]) =>
   test.for(rows.map((row) => [row.name, row] as const))('%s', async ([, row], { expect }) => {
     await inDirectory(async (directory) => {
       await cp(row.from, directory, { recursive: true });
-      if (row.env !== '' && existsSync(join(directory, row.env)))
+      if (!['', '.env'].includes(row.env) && existsSync(join(directory, row.env)))
         await cp(join(directory, row.env), join(directory, '.env'));
       const text = () => readFile(join(directory, row.file), 'latin1');
       const record = {
         ...{ name: 'larder', services: ['app', 'updates'] },
-        updatesImage: `${await repositoryOf(directory, row).catch(() => 'acme/larder')}-updates`,
+        updatesImage: `${await repositoryOf(directory, row)}-updates`,
       };
       const flags = [...row.services.flatMap((name) => ['--service', name]), '--file', row.file];
       const env = { SVC_UPDATER_PRODUCT: JSON.stringify(record) };

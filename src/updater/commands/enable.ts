@@ -18,6 +18,7 @@ import {
 } from '../../core/files/transaction/check-replaceable-files.ts';
 import { type FileReplacement, replaceFiles } from '../../core/files/transaction/replace-files.ts';
 import { settingsFileName } from '../../core/names/state-directory-name.ts';
+import { parsePinTag } from '../../core/release/pin-tag.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { listProjectContainersWithCache } from '../../engine/containers/project-containers.ts';
 import { isUp, serviceOf } from '../../engine/objects/container.ts';
@@ -258,7 +259,10 @@ function requireUnmanagedDirectory(directory: string): void {
 
 /** @throws UpdateError enable-refused if a service is pinned to another version than the specified one */
 function requireSameVersion(pins: readonly Pin[], to: string | null): string | null {
-  const pin = pins.find(({ tag }) => tag.kind === 'release' && tag.version !== to?.replace(/^v/, ''));
+  const running = parsePinTag(to ?? '');
+  const pin = pins.find(
+    ({ tag }) => tag.kind === 'release' && !(running.kind === 'release' && running.version === tag.version),
+  );
   if (pin === undefined) return to;
   throw new UpdateError('enable-refused', `${pin.service} is pinned to ${pin.tag.text}, not to ${to}`, {
     advice: 'Specify the running version with --to.',
