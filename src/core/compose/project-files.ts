@@ -47,6 +47,12 @@ export function displayPathOf(files: ProjectFiles, path: string): string {
 export const findProjectFileListKey = (files: ProjectFiles, path: string): ProjectFileListKey | undefined =>
   lists.find((list) => files[list]?.some((file) => file.path === path));
 
+/** Whether a path is that of a compose file, or of a file to which `include` or `extends` refers. */
+export function isComposeFilePath(files: ProjectFiles, path: string): boolean {
+  const list = findProjectFileListKey(files, path);
+  return list === 'composeFiles' || list === 'linkedFiles';
+}
+
 export const listProjectFiles = (files: ProjectFiles): TextFile[] =>
   lists.flatMap((list) => files[list] ?? []);
 

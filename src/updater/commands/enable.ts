@@ -6,6 +6,7 @@ import { isPinShared, requirePin } from '../../core/compose/pins/find-pin.ts';
 import type { Pin } from '../../core/compose/pins/pin.ts';
 import {
   displayPathOf,
+  isComposeFilePath,
   listProjectFiles,
   type ProjectFiles,
   projectDirectoryOf,
@@ -83,7 +84,7 @@ interface EnableTarget {
   backup: string | null;
   /** Whether the service `updates` has a running container. */
   isRunning: boolean;
-  /** Requires that no update is running or unfinished. Called again before files are written. */
+  /** Requires that no update is running or unfinished. Called before files are written. */
   checkIdle(): Promise<void>;
   /** Requires that files and containers are the same. */
   checkDrift(): Promise<void>;
@@ -154,6 +155,7 @@ export async function enableFiles(given: CommandLine, log: Log, signal: AbortSig
   const files = await readBumpProject({ dir, files: paths, envFiles }, log);
   const directory = projectDirectoryOf(files);
   requireUnmanagedDirectory(directory);
+  await requireNoUnfinishedUpdate(directory);
   return withOfflineEngine(signal, (engine) =>
     changeFiles({
       line,
@@ -191,7 +193,6 @@ async function changeFiles(target: EnableTarget): Promise<RunOutcome> {
     log.addMaskRules(() => createModelMaskRules(model));
     return model;
   };
-  await target.checkIdle();
   const before = await resolve(files, []);
   const isThere = isServiceEnabled(before, product);
   const isEnabled = isThere && (undo || secretOf(files) !== '');
@@ -269,16 +270,13 @@ function requireSameVersion(pins: readonly Pin[], to: string | null): string | n
   });
 }
 
-const isComposePath = ({ composeFiles, linkedFiles = [] }: ProjectFiles, path: string): boolean =>
-  [...composeFiles, ...linkedFiles].some((each) => each.path === path);
-
 /** The env file is written first, because the compose file requires the secret, but not the other way round. */
 function sortChanges(
   files: ProjectFiles,
   changes: readonly FileReplacement[],
   settings: FileReplacement | null,
 ): FileReplacement[] {
-  const isCompose = ({ path }: FileReplacement) => isComposePath(files, path);
+  const isCompose = ({ path }: FileReplacement) => isComposeFilePath(files, path);
   return [
     ...changes.filter((change) => !isCompose(change)),
     ...changes.filter(isCompose),
@@ -288,7 +286,7 @@ function sortChanges(
 
 /** @throws UpdateError enable-refused */
 async function requireUntrackedFiles(files: ProjectFiles, edited: readonly string[]): Promise<void> {
-  for (const path of edited.filter((each) => !isComposePath(files, each))) {
+  for (const path of edited.filter((each) => !isComposeFilePath(files, each))) {
     if (!(await isTrackedByGit(path))) continue;
     const message = `Git tracks ${displayPathOf(files, path)}, but enable writes a secret to this file`;
     const advice = 'Remove the file from the repository with git rm --cached, then run enable again.';

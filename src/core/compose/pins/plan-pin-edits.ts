@@ -3,7 +3,7 @@ import { isNumberedTag, versionRangeOf } from '../../release/pin-tag.ts';
 import { applyEditsToDraft, createDraft } from '../draft.ts';
 import { createTextEdit, type TextEdit } from '../edit.ts';
 import { createVariableEdit } from '../env-file.ts';
-import { findProjectFile, findProjectFileListKey, type ProjectFiles } from '../project-files.ts';
+import { findProjectFile, isComposeFilePath, type ProjectFiles } from '../project-files.ts';
 import { type SourceSegment, splitIntoSourceSegments } from '../source-map.ts';
 import { requirePin } from './find-pin.ts';
 import { formatImageReference } from './image-reference.ts';
@@ -88,8 +88,7 @@ function carriesVersion({ tag, reference, resolved }: Pin): (part: SourceSegment
 
 function createPartEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text: string): TextEdit {
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
-  const list = findProjectFileListKey(files, part.source);
-  const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
+  const isOfCompose = isComposeFilePath(files, part.source);
   // All users of the compose file share a floating default, such as `${V:-stable}`. The version of this instance is
   // therefore set in its env file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)

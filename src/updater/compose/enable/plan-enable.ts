@@ -12,7 +12,11 @@ import { parseEnvAssignments } from '../../../core/compose/env-file.ts';
 import { findWrittenTag, requirePin } from '../../../core/compose/pins/find-pin.ts';
 import { isSamePublisher, parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { planPinEdits, updatedReferenceOf } from '../../../core/compose/pins/plan-pin-edits.ts';
-import type { ProjectFiles } from '../../../core/compose/project-files.ts';
+import {
+  isComposeFilePath,
+  listProjectFiles,
+  type ProjectFiles,
+} from '../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../core/compose/variables.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
@@ -127,8 +131,9 @@ export function planDisable(files: ProjectFiles, app: string): EnablePlan {
       paths.flatMap((path) => removeEntry(file, root, path) ?? []),
     );
   }, createDraft(files));
-  const { composeFiles, linkedFiles = [] } = draft.files;
-  const isUsed = [...composeFiles, ...linkedFiles].some(({ text }) => text.includes(secretVariable));
+  const isUsed = listProjectFiles(draft.files).some(
+    ({ path, text }) => isComposeFilePath(draft.files, path) && text.includes(secretVariable),
+  );
   const envFiles = isUsed ? [] : files.envFiles;
   return {
     draft: envFiles.reduce(
