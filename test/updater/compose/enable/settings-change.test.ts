@@ -14,19 +14,31 @@ describe('planSettingsChange', () => {
     ['a list in brackets', 'services: [web, jobs] # mine\n', 'services: [web, jobs, updates] # mine\n'],
     ['a list in lines', 'services:\n- web\n- jobs # mine\n', 'services:\n- web\n- jobs # mine\n- updates\n'],
     ['an indented list', 'services:\n  - web\n', 'services:\n  - web\n  - jobs\n  - updates\n'],
+    ['an empty file', '\n', 'services: [web, jobs, updates]\n'],
+    ['comments', '# mine\n', '# mine\n\nservices: [web, jobs, updates]\n'],
+    ['braces', '{data: {db: none}}\n', '{data: {db: none}, services: [web, jobs, updates]}\n'],
+    [
+      'a file without a last line break',
+      'rehearse: true',
+      'rehearse: true\nservices: [web, jobs, updates]\n',
+    ],
     ['a longer list', 'services: [web, jobs, more]\n', 'services: [web, jobs, more, updates]\n'],
   ])('adds the service to %s', (_, text, after) => {
     expect(change(text)).toBe(after);
   });
 
-  it.each(['{data: {db: none}}\n', '  rehearse: true\n', 'rehearse: true\n...\n'])(
-    'refuses a file that would become invalid, with the line: %j',
+  it.each(['  rehearse: true\n', 'rehearse: true\r\ndata: {db: none}\r\n', 'rehearse:   true\n'])(
+    'refuses a file whose other text would change, with the line: %j',
     (text) => {
       expect(() => change(text)).toThrow(
         expect.objectContaining({ code: 'enable-refused', detail: ['services: [web, jobs, updates]'] }),
       );
     },
   );
+
+  it('refuses an invalid file with the cause', () => {
+    expect(() => change('services: web\n')).toThrow(expect.objectContaining({ code: 'settings-invalid' }));
+  });
 
   it('changes nothing if the product has the services of the instance', () => {
     expect(change(null, 'app', false, [])).toBeNull();
