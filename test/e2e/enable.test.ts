@@ -85,6 +85,8 @@ it('adds the button to the compose file of a user, who then updates with it and 
   const done = await enable('--yes', hashOf(dry));
   const secret = /^UPDATES_SECRET=([0-9a-f]{64})$/m.exec(await platform.read('.env'))?.[1] ?? 'none';
   expect(`${dry.log}${done.log}`).not.toContain(secret);
+  // The compose file never requires a secret that is not in the env file.
+  expect(done.log).toContain('changed .env, compose.yaml and .svc-updater.yaml');
   expect(done.last).toContain('up -d pantry updates (it restarts pantry,');
   await platform.compose('up', '-d', 'pantry', 'updates');
   await platform.waitUntilHealthy();
@@ -106,7 +108,8 @@ it('adds the button to the compose file of a user, who then updates with it and 
   expect((await run('rollback', '--yes')).last).toContain('updated v1.1.0 → v1.0.0');
 
   const undo = await enable('--undo');
-  await enable('--undo', '--yes', hashOf(undo));
+  const undone = await enable('--undo', '--yes', hashOf(undo));
+  expect(undone.log).toContain('changed compose.yaml, .env and .svc-updater.yaml');
   await platform.compose('up', '-d', 'pantry');
   expect(await files()).toEqual([composeOf('v1.0.0'), oldEnv]);
   expect(await modeOf('.env')).toBe(mode);

@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { formatShortComposeCommand } from '../../core/command-line/compose-command.ts';
-import type { ProjectDraft } from '../../core/compose/draft.ts';
 import { isPinShared, requirePin } from '../../core/compose/pins/find-pin.ts';
 import type { Pin } from '../../core/compose/pins/pin.ts';
 import {
@@ -21,6 +20,7 @@ import { type FileReplacement, replaceFiles } from '../../core/files/transaction
 import { settingsFileName } from '../../core/names/state-directory-name.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
 import { Compose } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
 import { listProjectContainersWithCache } from '../../engine/containers/project-containers.ts';
 import { isUp, serviceOf } from '../../engine/objects/container.ts';
 import { createEnvPlaceholders, listServicesWithEnvFile } from '../compose/bump/plan-bump.ts';
@@ -37,18 +37,14 @@ import {
   secretOf,
 } from '../compose/enable/plan-enable.ts';
 import { planSettingsChange } from '../compose/enable/settings-change.ts';
-import {
-  formatWorkers,
-  secretReference,
-  secretVariable,
-  updatesName,
-} from '../compose/enable/updates-service.ts';
+import { formatWorkers, secretVariable, updatesName } from '../compose/enable/updates-service.ts';
 import { requireExpectedEnableChanges } from '../compose/enable/verify-enable.ts';
 import {
   type FoundInstance,
   requireNoUnrelatedContainers,
 } from '../compose/inspect/find-project/find-instance.ts';
 import { inspectInstallation } from '../compose/inspect/inspect-installation.ts';
+import type { Installation } from '../compose/inspect/installation.ts';
 import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
 import { resolveProposedModel } from '../compose/verify-edit/resolve-proposed-model.ts';
 import { logPlanResult } from '../run/last-lines.ts';
@@ -79,19 +75,16 @@ interface EnableTarget {
   directory: string;
   app: string;
   workers: readonly string[];
+  /** Host path of the engine's socket. */
   socket: string;
-  /** Name of the backup of the old files; null for none. */
-  backup: string | null;
-  /** Whether the service `updates` has a running container. */
-  isRunning: boolean;
-  /** Requires that no update is running or unfinished. Called before files are written. */
-  checkIdle(): Promise<void>;
-  /** Requires that files and containers are the same. */
-  checkDrift(): Promise<void>;
-  /** Chooses the tag of the services whose tag is not a version. If null, their tags stay. */
-  chooseTag(pins: readonly Pin[]): Promise<string | null>;
-  /** Requires that the registry has the service `updates` with this tag. */
-  checkRelease(pin: Pin, tag: string): Promise<void>;
+  /** Null if the project has no containers. */
+  running: RunningInstance | null;
+}
+
+interface RunningInstance {
+  context: RunContext;
+  instance: FoundInstance;
+  installation: Installation;
 }
 
 /** Adds what the dashboard's button needs to the instance in the mounted directory, or shows what would be added. */
@@ -103,43 +96,30 @@ export async function enableInstance(
 ): Promise<RunOutcome> {
   const { engine, log, options } = context;
   const { location, paths } = instance;
-  const repository = requireUpdatesImage(options.product);
+  requireUpdatesImage(options.product);
   requireUnmanagedDirectory(location.directory);
-  const checkIdle = async () => {
-    await requireNoUnfinishedUpdate(location.mountedAt);
-    const holder = await findRunningLockHolder(engine, location.mountedAt);
-    if (holder === null) return;
-    throw new UpdateError('update-running', `an update has been running since ${holder.since}`);
-  };
-  await checkIdle();
+  await requireIdle(location.mountedAt, engine);
   const { containers, cachedEngine } = await listProjectContainersWithCache(engine, location.name);
   requireNoUnrelatedContainers(containers, instance, options, null);
-  const own = containers.filter((each) => serviceOf(each) === updatesName);
   const others = options.workers.filter((name) => name !== updatesName);
-  const workers = own.length > 0 ? [...others, updatesName] : others;
+  const isCreated = containers.some((each) => serviceOf(each) === updatesName);
+  const workers = isCreated ? [...others, updatesName] : others;
   const installation = await inspectInstallation({ ...context, options: { ...options, workers } }, instance, {
     containers,
     cachedEngine,
     wasInterrupted: () => false,
   });
   soFar.installation = installation;
-  const { compose, files } = installation;
-  const drift = { ownId: instance.own.id, accepted: false, planned: new Map() };
   return changeFiles({
     line,
     log,
-    compose,
-    files,
+    compose: installation.compose,
+    files: installation.files,
     directory: location.mountedAt,
     app: options.app,
     workers: installation.workers.map(({ name }) => name).filter((name) => name !== updatesName),
     socket: paths.toHost(engine.address.host.replace(/^unix:\/\//, '')) ?? defaultSocket,
-    backup: formatRunName(context.startedAt),
-    isRunning: own.some(isUp),
-    checkIdle,
-    checkDrift: () => checkDrift({ engine, log }, installation, drift),
-    chooseTag: (pins) => chooseVersionTag({ engine, log }, installation, pins),
-    checkRelease: (pin, tag) => requirePublishedService(engine, installation, { repository, pin, tag }),
+    running: { context, instance, installation },
   });
 }
 
@@ -147,15 +127,15 @@ const defaultSocket = '/var/run/docker.sock';
 
 /** Like `enableInstance`, but reads only the files, for an instance without containers. Needs no engine. */
 export async function enableFiles(given: CommandLine, log: Log, signal: AbortSignal): Promise<RunOutcome> {
-  const { dir, to, files: paths, envFiles } = enableOptionsOf(given);
+  const paths = enableOptionsOf(given);
   requireUpdatesImage(given.product);
-  const settingsDirectory = bumpDirectoryOf({ dir, files: paths });
+  const settingsDirectory = bumpDirectoryOf(paths);
   const line = await addSettingsFromFile(given, settingsDirectory, log);
   const { app, workers } = updateOptionsOf(line);
-  const files = await readBumpProject({ dir, files: paths, envFiles }, log);
+  const files = await readBumpProject(paths, log);
   const directory = projectDirectoryOf(files);
   requireUnmanagedDirectory(directory);
-  await requireNoUnfinishedUpdate(directory);
+  await requireIdle(directory, null);
   return withOfflineEngine(signal, (engine) =>
     changeFiles({
       line,
@@ -164,28 +144,34 @@ export async function enableFiles(given: CommandLine, log: Log, signal: AbortSig
         name: '',
         directory,
         files: files.composeFiles.map(({ path }) => path),
-        envFiles: envFiles.length === 0 ? [] : files.envFiles.map(({ path }) => path),
+        envFiles: paths.envFiles.length === 0 ? [] : files.envFiles.map(({ path }) => path),
       }),
       files,
       directory: settingsDirectory,
       app,
       workers: workers.filter((name) => name !== updatesName),
       socket: defaultSocket,
-      backup: null,
-      isRunning: false,
-      checkIdle: () => requireNoUnfinishedUpdate(directory),
-      checkDrift: async () => {},
-      chooseTag: async (pins) => requireSameVersion(pins, to),
-      checkRelease: async () => {},
+      running: null,
     }),
   );
 }
 
+/**
+ * Requires that no update is unfinished or running.
+ * @param engine - null if the project has no containers
+ */
+async function requireIdle(directory: string, engine: Engine | null): Promise<void> {
+  await requireNoUnfinishedUpdate(directory);
+  const holder = engine && (await findRunningLockHolder(engine, directory));
+  if (holder !== null)
+    throw new UpdateError('update-running', `an update has been running since ${holder.since}`);
+}
+
 /** Shows the changes, or writes them if the hash of the dry run is given. */
 async function changeFiles(target: EnableTarget): Promise<RunOutcome> {
-  const { line, log, compose, files, app, workers, socket } = target;
+  const { line, log, compose, files, app, workers, socket, running } = target;
   const { product } = line;
-  const { undo, yes } = enableOptionsOf(line);
+  const { undo, yes, to } = enableOptionsOf(line);
   log.enterPhase('plan');
   log.addMaskRules(() => ({ shown: [formatWorkers(workers)] }));
   const resolve = async (edited: ProjectFiles, paths: readonly string[]) => {
@@ -194,12 +180,15 @@ async function changeFiles(target: EnableTarget): Promise<RunOutcome> {
     return model;
   };
   const before = await resolve(files, []);
-  const isThere = isServiceEnabled(before, product);
-  const isEnabled = isThere && (undo || secretOf(files) !== '');
+  const hasService = isServiceEnabled(before, product);
+  const isEnabled = hasService && (undo || secretOf(files) !== '');
   if (isEnabled !== undo) return logUnchanged(target, isEnabled);
-  await target.checkDrift();
+  if (running) {
+    const { context, instance, installation } = running;
+    await checkDrift(context, installation, { ownId: instance.own.id, accepted: false, planned: new Map() });
+  }
   const pins = [app, ...workers].map((service) => requirePin(files, service));
-  const tag = undo ? null : await target.chooseTag(pins);
+  const tag = undo ? null : await chooseTag(running, pins, to);
   const planWith = (secret: string) =>
     undo
       ? planDisable(files, app)
@@ -208,12 +197,15 @@ async function changeFiles(target: EnableTarget): Promise<RunOutcome> {
   const images = new Map(
     pins.map(({ service }) => [service, requirePin(draft.files, service).referenceText] as const),
   );
-  const [pin] = pins;
-  if (!undo && pin) await target.checkRelease(pin, requirePin(draft.files, app).tag.text);
+  if (running && !undo) {
+    const { context, installation } = running;
+    const repository = requireUpdatesImage(product);
+    const published = { repository, pin: requirePin(files, app), tag: requirePin(draft.files, app).tag.text };
+    await requirePublishedService(context.engine, installation, published);
+  }
   const edited = draft.changes.map(({ path }) => path);
   const expected = {
     ...{ app, images, undo, lines },
-    hasReference: listProjectFiles(draft.files).some(({ text }) => text.includes(secretReference)),
     hasSharedPin: (service: string) => isPinShared(files, service, pins),
   };
   const changed = [
@@ -223,8 +215,7 @@ async function changeFiles(target: EnableTarget): Promise<RunOutcome> {
   const settingsPath = join(target.directory, settingsFileName);
   const old = (await readTextFileIfExists(settingsPath))?.text ?? null;
   const settings = planSettingsChange(settingsPath, old, { product, app, workers, undo });
-  const list = ({ changes }: ProjectDraft) => sortChanges(files, changes, settings);
-  const planned = list(draft);
+  const planned = sortChanges(target, draft.changes, settings);
   if (!undo) await requireUntrackedFiles(files, edited);
   const hash = hashOfChanges(planned);
   const restarts = `it restarts ${joinWithAnd(changed)}, unavailable until the new containers are ready`;
@@ -238,8 +229,9 @@ async function changeFiles(target: EnableTarget): Promise<RunOutcome> {
     throw new UpdateError('file-changed', `the changes differ from the dry run with the hash ${yes}`, {
       advice: 'Run the command without --yes, and check its changes.',
     });
-  const changes = list(planWith(randomBytes(32).toString('hex')).draft);
-  await target.checkIdle();
+  const written = planWith(randomBytes(32).toString('hex')).draft;
+  const changes = sortChanges(target, written.changes, settings);
+  await requireIdle(projectDirectoryOf(files), running?.context.engine ?? null);
   log.enterPhase('write');
   await writeFiles(changes, target);
   log.info(`changed ${joinWithAnd(changes.map(({ path }) => displayPathOf(files, path)))}`);
@@ -258,11 +250,19 @@ function requireUnmanagedDirectory(directory: string): void {
   });
 }
 
-/** @throws UpdateError enable-refused if a service is pinned to another version than the specified one */
-function requireSameVersion(pins: readonly Pin[], to: string | null): string | null {
-  const running = parsePinTag(to ?? '');
+/**
+ * Returns the new tag of the services whose tag is not a version; null if their tags stay.
+ * @throws UpdateError enable-refused if a service is pinned to another version than the specified one
+ */
+async function chooseTag(
+  running: RunningInstance | null,
+  pins: readonly Pin[],
+  to: string | null,
+): Promise<string | null> {
+  if (running) return chooseVersionTag(running.context, running.installation, pins);
+  const version = parsePinTag(to ?? '');
   const pin = pins.find(
-    ({ tag }) => tag.kind === 'release' && !(running.kind === 'release' && running.version === tag.version),
+    ({ tag }) => tag.kind === 'release' && !(version.kind === 'release' && version.version === tag.version),
   );
   if (pin === undefined) return to;
   throw new UpdateError('enable-refused', `${pin.service} is pinned to ${pin.tag.text}, not to ${to}`, {
@@ -270,18 +270,17 @@ function requireSameVersion(pins: readonly Pin[], to: string | null): string | n
   });
 }
 
-/** The env file is written first, because the compose file requires the secret, but not the other way round. */
+/** A compose file that requires the secret is written after the env file, and removed lines before it. */
 function sortChanges(
-  files: ProjectFiles,
+  { files, line }: EnableTarget,
   changes: readonly FileReplacement[],
   settings: FileReplacement | null,
 ): FileReplacement[] {
-  const isCompose = ({ path }: FileReplacement) => isComposeFilePath(files, path);
-  return [
-    ...changes.filter((change) => !isCompose(change)),
-    ...changes.filter(isCompose),
-    ...(settings === null ? [] : [settings]),
-  ];
+  const order = enableOptionsOf(line).undo ? [true, false] : [false, true];
+  const sorted = order.flatMap((kind) =>
+    changes.filter(({ path }) => isComposeFilePath(files, path) === kind),
+  );
+  return settings === null ? sorted : [...sorted, settings];
 }
 
 /** @throws UpdateError enable-refused */
@@ -301,7 +300,9 @@ function formatChange({ path, before, after }: FileReplacement, files: ProjectFi
   return formatFileDifference(displayPathOf(files, path), change, files, { hidden: [secretVariable] });
 }
 
-function logUnchanged({ log, compose, app, isRunning }: EnableTarget, isEnabled: boolean): RunOutcome {
+function logUnchanged({ log, compose, app, running }: EnableTarget, isEnabled: boolean): RunOutcome {
+  const service = running?.installation.workers.find(({ name }) => name === updatesName);
+  const isRunning = service?.containers.some(isUp) ?? false;
   const start = `is in the files; to start it, run ${formatStartCommand(compose, [app, updatesName])}`;
   const state = isEnabled ? (isRunning ? 'is running; nothing to do' : start) : 'is not in the files';
   return logSuccess(log, 'unchanged', `unchanged: the service ${updatesName} ${state}`, {});
@@ -318,17 +319,17 @@ const hashOfChanges = (changes: readonly FileReplacement[]): string =>
 
 async function writeFiles(
   changes: readonly FileReplacement[],
-  { files, log, backup }: EnableTarget,
+  { files, log, running }: EnableTarget,
 ): Promise<void> {
   const paths = changes.map(({ path }) => path);
   for (const warning of await checkReplacementPermissions(paths)) log.warn(warning);
   await requireWritableDirectories(paths);
   const directory = projectDirectoryOf(files);
-  if (backup !== null) await openStateDirectory(directory);
+  if (running) await openStateDirectory(directory);
   await replaceFiles(changes, {
     // The id is always the same, so that temporary files of a killed run are removed.
     runId: 'enable',
-    backupDirectory: backup && join(backupDirectoryOf(directory), backup),
+    backupDirectory: running && join(backupDirectoryOf(directory), formatRunName(running.context.startedAt)),
     planned: listProjectFiles(files),
     warn: (sentence) => log.warn(sentence),
   });

@@ -4,23 +4,20 @@ import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { readTextFile, readTextFileIfExists } from '../../../core/files/text-file.ts';
 import type { Log } from '../../run/log/run-log.ts';
-import type { BumpOptions } from '../../run/options/update-options.ts';
+import type { ProjectPaths } from '../../run/options/update-options.ts';
 import { addLinkedFiles, readEnvFiles } from '../inspect/project-files/add-linked-files.ts';
 import { findDefaultComposeFiles } from '../inspect/project-files/find-default-files.ts';
 import { maskFileSecrets } from '../inspect/project-files/mask-file-secrets.ts';
 
 /** Returns the compose directory: `--dir`, or by default the directory of the first file. */
-export const bumpDirectoryOf = ({ dir, files }: Pick<BumpOptions, 'dir' | 'files'>): string =>
+export const bumpDirectoryOf = ({ dir, files }: Omit<ProjectPaths, 'envFiles'>): string =>
   resolve(dir ?? dirname(files[0] ?? './compose.yaml'));
 
 /**
  * Reads the files that compose would read, and masks their secrets before parsing them.
  * @throws UpdateError compose-invalid
  */
-export async function readBumpProject(
-  options: Pick<BumpOptions, 'dir' | 'files' | 'envFiles'>,
-  log: Log,
-): Promise<ProjectFiles> {
+export async function readBumpProject(options: ProjectPaths, log: Log): Promise<ProjectFiles> {
   const [first] = options.files;
   const requested = bumpDirectoryOf(options);
   const byDefault = join(requested, '.env');

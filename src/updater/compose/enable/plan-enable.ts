@@ -13,11 +13,13 @@ import { findWrittenTag, requirePin } from '../../../core/compose/pins/find-pin.
 import { isSamePublisher, parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { planPinEdits, updatedReferenceOf } from '../../../core/compose/pins/plan-pin-edits.ts';
 import {
+  displayPathOf,
   isComposeFilePath,
   listProjectFiles,
   type ProjectFiles,
 } from '../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../core/compose/variables.ts';
+import { parseYamlStringValues } from '../../../core/compose/yaml-document.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import type { Product } from '../../../core/names/product.ts';
@@ -107,8 +109,8 @@ const hasVolume = (file: TextFile): boolean =>
   );
 
 /**
- * Plans the removal of the lines that `planEnable` adds. The version stays pinned. The secret stays in the env file if
- * a compose file still uses it.
+ * Plans the removal of the lines that `planEnable` adds. The version stays pinned.
+ * @throws UpdateError enable-refused if a compose file would still use the secret
  */
 export function planDisable(files: ProjectFiles, app: string): EnablePlan {
   const paths = [
@@ -131,12 +133,15 @@ export function planDisable(files: ProjectFiles, app: string): EnablePlan {
       paths.flatMap((path) => removeEntry(file, root, path) ?? []),
     );
   }, createDraft(files));
-  const isUsed = listProjectFiles(draft.files).some(
-    ({ path, text }) => isComposeFilePath(draft.files, path) && text.includes(secretVariable),
+  const user = listProjectFiles(draft.files).find(
+    (file) =>
+      isComposeFilePath(draft.files, file.path) &&
+      parseYamlStringValues(file).some((text) => text.includes(secretVariable)),
   );
-  const envFiles = isUsed ? [] : files.envFiles;
+  if (user !== undefined)
+    throw createEnableError(`${displayPathOf(files, user.path)} still uses ${secretVariable}`, []);
   return {
-    draft: envFiles.reduce(
+    draft: files.envFiles.reduce(
       (each, file) => removeFrom(each, file, removeAssignment(file, secretVariable)),
       draft,
     ),

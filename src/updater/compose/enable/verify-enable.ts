@@ -11,8 +11,6 @@ interface EnableExpectation {
   undo: boolean;
   /** Lines for the operator, in case the edit is refused. */
   lines: readonly string[];
-  /** Whether a compose file contains a reference to the secret. */
-  hasReference: boolean;
   /** Whether the tag of another service is at the same position in a file. */
   hasSharedPin(service: string): boolean;
 }
@@ -26,7 +24,7 @@ interface EnableExpectation {
 export function requireExpectedEnableChanges(
   before: ComposeModel,
   after: ComposeModel,
-  { app, images, undo, lines, hasReference, hasSharedPin }: EnableExpectation,
+  { app, images, undo, lines, hasSharedPin }: EnableExpectation,
 ): string[] {
   const changed = new Set<string>([app]);
   const unexpected: string[] = [];
@@ -52,8 +50,8 @@ export function requireExpectedEnableChanges(
   const volume = after.volumes?.[updatesName];
   const isComplete = [
     updatesName in after.services,
-    // While the file on the disk has the secret, `env_file` can add it to the model.
-    undo ? hasReference : secretVariable in (after.services[app]?.environment ?? {}),
+    // When the lines are removed, `planDisable` checks the secret. Until then, `env_file` can add it to the model.
+    !undo && secretVariable in (after.services[app]?.environment ?? {}),
     volume !== undefined && volume?.external !== true,
   ].every((isThere) => isThere !== undo);
   if (isComplete) return [...changed];

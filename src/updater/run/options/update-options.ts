@@ -127,12 +127,7 @@ export type BumpOptions = ReturnType<typeof bumpOptionsOf>;
 export function bumpOptionsOf({ values }: CommandLine) {
   const { all, one, isOn } = createValueReader(values);
   return {
-    /**
-     * Compose directory. Null stands for the first file's directory or, if no files are given, the working directory.
-     */
-    dir: one('dir'),
-    files: all('file'),
-    envFiles: all('env-file'),
+    ...projectPathsOf(values),
     to: parseTarget(one('to') ?? '') as Target,
     services: all('service'),
     digest: one('digest'),
@@ -141,13 +136,25 @@ export function bumpOptionsOf({ values }: CommandLine) {
 }
 
 export function enableOptionsOf({ values }: CommandLine) {
-  const { all, one, isOn } = createValueReader(values);
+  const { one, isOn } = createValueReader(values);
   return {
     /** Hash of the dry run; null for a dry run. */
     yes: one('yes'),
     undo: isOn('undo'),
     /** Tag of the running version; null if the containers show it. */
     to: one('to'),
+    ...projectPathsOf(values),
+  };
+}
+
+export type ProjectPaths = ReturnType<typeof projectPathsOf>;
+
+function projectPathsOf(values: CommandLine['values']) {
+  const { all, one } = createValueReader(values);
+  return {
+    /**
+     * Compose directory. Null stands for the first file's directory or, if no files are given, the working directory.
+     */
     dir: one('dir'),
     files: all('file'),
     envFiles: all('env-file'),

@@ -249,13 +249,21 @@ volumes:
 });
 
 describe('planDisable', () => {
-  it('keeps a secret that a file still uses', () => {
-    const used = '\nx-note: ${UPDATES_SECRET:-}\n';
+  it.each([
+    '    environment: {UPDATES_SECRET: "${UPDATES_SECRET:?}"}\n',
+    '  worker:\n    image: a/b:1\n    environment: ["SECRET=${UPDATES_SECRET}"]\n',
+  ])('refuses to remove a secret that the file still uses: %j', (rest) => {
+    const files = filesOf(`services:\n  app:\n    image: a/b:1\n${rest}`, 'UPDATES_SECRET=x\n');
+    expect(() => planDisable(files, 'app')).toThrow('compose.yaml still uses UPDATES_SECRET');
+  });
+
+  it('removes a secret that only a comment names', () => {
     const files = filesOf(
-      `services:\n  app:\n    image: a/b:1\n    environment: {UPDATES_SECRET: "\${UPDATES_SECRET:?}"}${used}`,
-      'UPDATES_SECRET=x\n',
+      'services:\n  app:\n    image: a/b:1\n    # UPDATES_SECRET: ${UPDATES_SECRET:?}\n',
+      'A=b\nUPDATES_SECRET=x\n',
     );
-    expect(planDisable(files, 'app').draft.changes).toEqual([]);
+    const [change] = planDisable(files, 'app').draft.changes;
+    expect(change).toMatchObject({ path: '/opt/larder/.env', after: 'A=b\n' });
   });
 
   const option = <T>(...values: T[]) => fc.constantFrom(...values);
