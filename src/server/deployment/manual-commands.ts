@@ -55,7 +55,7 @@ export function listManualUpdateCommands(
   const first = app ?? service ?? product.services[0];
   const services = [...new Set([first, ...(workers ?? []), service ?? first])];
   const isUsual = workers === null && first === product.services[0];
-  const words = [
+  const engineOptions = [
     ...['-v', `${socket}:${socketPath}`],
     ...(credentials ? ['-v', `${credentials}:/root/.docker/config.json:ro`] : []),
     ...(product === svcProduct ? [] : ['-e', `SVC_UPDATER_PRODUCT=${formatProduct(product, containerName)}`]),
@@ -64,7 +64,7 @@ export function listManualUpdateCommands(
   // Without the option, the server runs in the product's own image of svc-updater.
   const ownImage = product.updatesImage && `${product.updatesImage}:${version}`;
   const image = updaterImage ?? known.container?.imageReference ?? ownImage ?? null;
-  const order = [
+  const updaterOptions = [
     ...(project && directory ? ['--project', project, '--dir', directory] : []),
     ...(isUsual ? [] : services.flatMap((name) => ['--service', name])),
     ...(restorePoint && !isPodman ? ['--restore-point'] : []),
@@ -73,7 +73,7 @@ export function listManualUpdateCommands(
   return [
     [
       `${program} run --rm --stop-timeout 120`,
-      ...words.map(quoteForShell),
+      ...engineOptions.map(quoteForShell),
       // The shell inserts the compose directory if the directory on the host is unknown.
       ...(isMounted ? [] : [directory ? `-v "$PWD":${quoteForShell(directory)}` : '-v "$PWD:$PWD"']),
       ...(directories.length > 0 ? [formatMountFlags(...directories)] : []),
@@ -81,7 +81,7 @@ export function listManualUpdateCommands(
       image === null
         ? `$(${program} inspect -f '{{.Image}}' ${quoteForShell(hostname())})`
         : quoteForShell(image),
-      ...order.map(quoteForShell),
+      ...updaterOptions.map(quoteForShell),
     ].join(' '),
   ];
 }
@@ -112,17 +112,17 @@ function listStackUpdateCommands(
   const services = [...new Set([first, ...(named ?? workers.map(short)), self])];
   const isUsual = named === null && first === product.services[0] && (first === self || workers.length > 0);
   const { isPinned } = pinOf(own);
-  const words = [
+  const options = [
     ...['--stack', stack],
     ...(isPinned ? ['--target', target] : []),
     ...(isUsual ? [] : services.flatMap((name) => ['--service', name])),
   ];
-  const order = [updaterImage ?? own.imageReference, ...words].map(quoteForShell).join(' ');
+  const updater = [updaterImage ?? own.imageReference, ...options].map(quoteForShell).join(' ');
   return [
     // Runs an updater container on a manager.
-    `docker run --rm -v ${socketPath}:${socketPath} ${order}`,
+    `docker run --rm -v ${socketPath}:${socketPath} ${updater}`,
     // Creates an updater service, which Swarm restarts on failure.
-    `docker service create --name ${containerName} --detach --constraint node.role==manager --restart-condition on-failure --restart-max-attempts 3 --mount type=bind,src=${socketPath},dst=${socketPath} ${order}`,
+    `docker service create --name ${containerName} --detach --constraint node.role==manager --restart-condition on-failure --restart-max-attempts 3 --mount type=bind,src=${socketPath},dst=${socketPath} ${updater}`,
   ];
 }
 
