@@ -55,6 +55,8 @@ export interface UpdateTarget {
   path?: readonly string[] | undefined;
   /** Signed content that the updater has to verify; undefined if signatures are not required. */
   proof?: ReleaseFile | undefined;
+  /** The run that a rollback undoes. */
+  undone?: Run | undefined;
 }
 
 /** Chooses the available release (docs/contract.md 8.5, 8.17 and 8.40). The caller adds the release's new settings. */

@@ -1,8 +1,11 @@
+import * as z from 'zod/mini';
 import { HostPaths } from '../../core/mounts/host-paths.ts';
 import { svcProduct } from '../../core/names/product.ts';
+import { createJsonTextSchema } from '../../core/text/json-text.ts';
 import type { ContainerSpec, MountSpec } from '../../engine/api-objects.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import { isUp } from '../../engine/objects/container.ts';
+import { parseRun } from '../../wire/api-client/parse-responses.ts';
 import type { Run } from '../../wire/status.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { Deployment } from './read-deployment.ts';
@@ -16,6 +19,7 @@ const labels = {
   from: 'svc-updater.from',
   to: 'svc-updater.to',
   startedAt: 'svc-updater.started-at',
+  undone: 'svc-updater.undone',
 } as const;
 
 export const runIdLabel = labels.run;
@@ -24,7 +28,12 @@ export const prefetchAttemptsLabel = 'svc-updater.tries';
 
 /** Fields of a run that are known before the updater logs its first line. */
 export type InitialRunFacts = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
-  Partial<Pick<Run, 'by' | 'kind' | 'upgradePath'>>;
+  Partial<Pick<Run, 'by' | 'kind' | 'upgradePath'>> & {
+    /** The run that a rollback undoes. The restored data may contain the store, in which this run has not ended. */
+    undone?: Run | null | undefined;
+  };
+
+const undoneRunSchema = createJsonTextSchema(z.transform(parseRun));
 
 const secondsToStop = 120;
 
@@ -97,6 +106,7 @@ export function buildUpdaterContainerSpec(
       [labels.from]: origin.from ?? '',
       [labels.to]: origin.to ?? '',
       [labels.startedAt]: origin.startedAt,
+      ...(origin.undone && { [labels.undone]: JSON.stringify(origin.undone) }),
     },
     HostConfig: {
       Mounts: buildUpdaterMounts(deployment),
@@ -204,5 +214,6 @@ export function initialRunFactsOf(container: Container): InitialRunFacts {
     to: text('to') ?? (at < 0 ? null : (container.args[at + 1] ?? null)),
     startedAt: text('startedAt') ?? new Date(container.createdAt).toISOString(),
     by: text('by'),
+    undone: undoneRunSchema.safeParse(container.labels[labels.undone]).data,
   };
 }

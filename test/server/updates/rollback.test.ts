@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { estimateUpdateSeconds } from '../../../src/server/available-update/estimate-seconds.ts';
 import { defaultServerTiming } from '../../../src/server/contract/timing.ts';
 import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { badRun, lineOf, type Script } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { freshRigs, runOf as last, rig, type Server, until } from './rig.ts';
-import { leaveOpen, updater } from './scene.ts';
+import { id, leaveOpen, updater } from './scene.ts';
 
 freshRigs();
 
@@ -161,10 +162,36 @@ describe('a store that was restored with the data', () => {
       by: 'ben',
       outcome: 'updated',
     });
-    expect(rig.past.map(({ run }) => [run.id, run.outcome, run.message])).toEqual([
-      ['back1', 'updated', 'updated v1.4.2 → v1.4.1 in 40 s'],
-      [expect.any(String), 'updated', 'v1.4.2 → v1.5.0, later rolled back'],
+    // Nothing knows when the update ended.
+    expect(rig.past.map(({ run }) => [run.outcome, run.endedAt, run.message])).toEqual([
+      ['updated', expect.any(String), 'updated v1.4.2 → v1.4.1 in 40 s'],
+      ['updated', null, 'v1.4.2 → v1.5.0, later rolled back; the end of the update is unknown'],
     ]);
+    const past = rig.past.map(({ run }) => run);
+    expect(estimateUpdateSeconds(past, { isReady: false })).toBeNull();
     expect([rig.open, rig.state.isHeld]).toEqual([null, false]);
+  });
+
+  it('gets the result of the update from the server that started the rollback', async () => {
+    const [startedAt, endedAt] = ['2026-11-21T10:42:07.000Z', '2026-11-21T10:42:49.000Z'];
+    const done = { from: 'v1.4.2', to: 'v1.5.0', startedAt, endedAt, downtimeSeconds: 8.5 };
+    const steps: Run['steps'] = [{ state: 'recreate', startedAt, endedAt, message: 'replacing app' }];
+    const one = await booted([{ ...done, id, steps, restorePoint: { ...point, version: 'v1.4.2' } }]);
+    const before = rig.past.map(({ run }) => run);
+    rig.engine.updaterDoes([]);
+    await one.updates.rollback({ ...order, confirm: 'v1.4.2' });
+    await until(() => rig.updaters.some(({ isUp }) => isUp));
+    await one.die();
+    one.place.container.vanish();
+    rig.state.store.delete('history');
+    leaveOpen({ updater: 'b'.repeat(64) });
+    await rig.booted({ name: 'svc-app-2' });
+    const [container] = rig.updaters;
+    container?.say(lineOf({ phase: 'done', message: 'updated v1.5.0 → v1.4.2 in 40 s' }));
+    container?.exit(0);
+    await quiet(rig);
+    const [rollback, ...others] = rig.past.map(({ run }) => run);
+    expect([rollback?.kind, others]).toEqual(['rollback', before]);
+    expect(estimateUpdateSeconds(others, { isReady: false })).toBe(42);
   });
 });

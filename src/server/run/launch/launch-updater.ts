@@ -25,7 +25,7 @@ import type { LaunchContext } from '../server-context.ts';
 import { UpdaterNotStartedError } from '../updater-not-started-error.ts';
 import { createUpdaterTargetOptions } from './target-options.ts';
 
-type LaunchTarget = Pick<UpdateTarget, 'to' | 'proof'> & {
+type LaunchTarget = Pick<UpdateTarget, 'to' | 'proof' | 'undone'> & {
   home: Deployment;
   order: Pick<CompleteUpdateRequest, 'settings'>;
 };
@@ -61,7 +61,7 @@ export async function launchUpdater(
       command,
       image,
       services,
-      initialFacts: record.run,
+      initialFacts: { ...record.run, undone: destination.undone },
     });
     if (!(await mayLaunch())) return null;
     signal.throwIfAborted();

@@ -87,7 +87,7 @@ export class RunStarter {
       const { version } = past.restorePoint;
       if (version !== confirm) return { reason: createWrongRestorePointReason(version, confirm) };
       this.#rollbacks.clear();
-      return { to: version };
+      return { to: version, undone: past };
     });
   }
 

@@ -361,14 +361,13 @@ export class RunController {
 const ignoreResult = () => {};
 
 /**
- * Sets the outcome of a rolled-back run to `updated`. The actual outcome was lost when the rollback restored the store,
- * but only a run that changed the instance can be rolled back.
+ * Returns the rolled-back run from the updater of the rollback, because the restored store lacks its result. If no
+ * server has started the rollback, only the outcome is known: the run has changed the instance.
  */
-function toRolledBackRun({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
-  const record = new RunRecord(run);
-  const message = `${run.from} → ${run.to}, later rolled back`;
-  record.end({ outcome: 'updated', message }, new Date(startedAt));
-  return record.run;
+function toRolledBackRun({ run }: OpenRun, { undone }: InitialRunFacts): Run {
+  if (undone?.id === run.id) return undone;
+  const message = `${run.from} → ${run.to}, later rolled back; the end of the update is unknown`;
+  return { ...createRun(run), state: 'updated', outcome: 'updated', message, steps: [] };
 }
 
 const isHarmless = ({ outcome }: Run): boolean => outcome === 'cancelled' || outcome === 'refused';
