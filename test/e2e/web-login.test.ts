@@ -2,11 +2,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import type { Script } from '../../src/server/testing/index.ts';
+import { type Script, typicalRollback } from '../../src/server/testing/index.ts';
 import { read } from '../documents/documents.ts';
 import { openBrowser, visit } from '../rig/web/browser.ts';
 import { readElements } from '../rig/web/page-server.ts';
-import { anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
+import { afterSaved, anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
 
 // Login and logout of a page, and the headers of its requests (docs/contract.md 10.11).
 
@@ -249,6 +249,45 @@ describe.concurrent('a page with a cookie', () => {
       expect(complaints).toEqual([]);
     });
   });
+
+  it.for(['reloads the page', 'does not reload the page'])(
+    'shows the result of a rollback that restored the sessions once, after a login that %s',
+    async (login, { expect }) => {
+      let isLoggedIn = true;
+      let isHeld = true;
+      const { steps, end } = typicalRollback();
+      const lasts = () => isHeld;
+      const run = { steps: steps.map((step) => (step.state === 'verify' ? { ...step, lasts } : step)), end };
+      const script = afterSaved({
+        speed: 20,
+        rollbacks: [run],
+        authorize: () => (isLoggedIn ? anna : null),
+      });
+      await visit(browser, script, {}, async ({ page, complaints }) => {
+        const toast = page.locator('svc-update-notice .toast');
+        await page.locator('svc-update-notice').getByRole('button').click();
+        await dialog(page).locator('summary').click();
+        for (const name of ['Roll back to v1.4.1…', 'Roll back…', 'Roll back to v1.4.1'])
+          await button(page, name).click();
+        await dialog(page).getByText('Verifying').waitFor();
+        isLoggedIn = false;
+        // The dialog requests the history when it is opened.
+        await page.keyboard.press('Escape');
+        await button(page, /^Rolling back…/).click();
+        await heading(page, 'You are not logged in').waitFor();
+        isHeld = false;
+        if (login === 'reloads the page') await page.reload();
+        isLoggedIn = true;
+        if (login === 'reloads the page') await page.reload();
+        else await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+        await toast.getByText('Rolled back to v1.4.1').waitFor();
+        await page.reload();
+        await button(page, /^svc v1\.4\.1/).waitFor();
+        expect(await toast.isVisible()).toBe(false);
+        expect(complaints).toEqual([]);
+      });
+    },
+  );
 });
 
 it('a single-page app shows the notice after the login, and removes it at the logout', async ({ expect }) => {

@@ -43,7 +43,10 @@ export class SvcUpdateNotice extends UpdateElement {
   protected draw(): void {
     const { store } = this;
     const { state } = store;
-    if (state.loggedOut) this.#firstVersion = this.#handover = null;
+    if (state.loggedOut) {
+      this.#firstVersion = this.#handover = null;
+      handover = undefined;
+    }
     this.#firstVersion ??= state.version;
     const isAdmin = this.hasAttribute('admin');
     const pageVersion = this.getAttribute('version') || this.#firstVersion;
@@ -74,7 +77,7 @@ export class SvcUpdateNotice extends UpdateElement {
 
   #showToast(): void {
     const { status } = this.store.state;
-    if (handover === undefined) handover = takeReloadHandover(() => sessionStorage);
+    if (status && handover === undefined) handover = takeReloadHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
       // Raise the number of queued jobs only right after the reload: jobs that were created later did not wait for the
       // update.

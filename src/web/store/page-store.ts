@@ -18,7 +18,7 @@ import {
 } from '../model/page-state.ts';
 import { planRequests, shortPollIntervalMs } from '../model/schedule.ts';
 import { findPendingStep, findRunInProgress } from '../model/selectors.ts';
-import { DismissedRunStorage } from '../model/storage.ts';
+import { DismissedRunStorage, storeReloadHandover } from '../model/storage.ts';
 import { addRefreshListener, createRequestHeaders } from '../session.ts';
 import { RunLogLines } from './log-lines.ts';
 
@@ -254,7 +254,11 @@ export class PageStore {
     const before = this.#state;
     this.#state = reducePageState(before, action, performance.now());
     const { loggedOut } = this.#state;
-    if (loggedOut && !before.loggedOut) this.#endSession();
+    if (loggedOut && !before.loggedOut) {
+      this.#endSession();
+      // A rollback may end the session of its user, who sees its result after the next login.
+      if (before.watched) storeReloadHandover(() => sessionStorage, { run: before.watched.id, queued: 0 });
+    }
     const hasEnded = findRunInProgress(before) !== null && findRunInProgress(this.#state) === null;
     // The next status contains the running version and the update's downtime.
     this.#isDue ||= hasEnded && !loggedOut;
