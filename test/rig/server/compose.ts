@@ -6,6 +6,7 @@ export const serverCompose = {
     UPDATER_NAME: `\${UPDATER_NAME:?}`,
     UPDATER_WAIT: `\${UPDATER_WAIT:-}`,
     FEED_URL: `\${FEED_URL:-}`,
+    RESTORE_POINT: `\${RESTORE_POINT:-}`,
     REGISTRY_CREDENTIALS: `\${REGISTRY_CREDENTIALS:-}`,
     ENGINE: `\${ENGINE:-}`,
     UPDATER_SOCKET: `\${UPDATER_SOCKET:-}`,

@@ -47,6 +47,7 @@ const options: InstanceOptions = {
   authorize: callerOf,
   queue,
   store: fileStore(join(data, 'updates')),
+  restorePoint: settings.restorePoint,
   buildServers: () => known('build-servers.json', []),
   afterStep: () => known<Record<string, string>>('after-step.json', {})[version],
   onEnd: (run) => note('ended', { run }),

@@ -23,7 +23,7 @@ const ownFeed = 'http://127.0.0.1:8080/data/releases.json';
 export interface ServerOptions extends Omit<InstanceOptions, 'text'> {
   /**
    * Replace the app's settings: UPDATER_IMAGE, UPDATER_WAIT, FEED_URL (empty: none; default: the releases of `offer`),
-   * REGISTRY_CREDENTIALS, ENGINE, UPDATER_SOCKET.
+   * RESTORE_POINT, REGISTRY_CREDENTIALS, ENGINE, UPDATER_SOCKET.
    */
   settings?: Record<string, string>;
   /** Additional or different parts of its compose files. */

@@ -10,6 +10,8 @@ export interface ServerSettings {
   /** Seconds until the updater gives up on a new version; null for the updater's default. */
   updaterWait: string | null;
   feedUrl: string | null;
+  /** Whether each update saves a restore point. */
+  restorePoint: boolean;
   registryCredentials: string | null;
   engine: string | null;
   updaterSocket: string | null;
@@ -29,6 +31,7 @@ export function readSettings(env: NodeJS.ProcessEnv): ServerSettings {
     updaterName: text('UPDATER_NAME') ?? 'svc-updater',
     updaterWait: text('UPDATER_WAIT'),
     feedUrl: text('FEED_URL'),
+    restorePoint: text('RESTORE_POINT') !== null,
     registryCredentials: text('REGISTRY_CREDENTIALS'),
     engine: text('ENGINE'),
     updaterSocket: text('UPDATER_SOCKET'),
