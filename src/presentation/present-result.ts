@@ -149,8 +149,7 @@ function causeParts(run: Run, t: TextsAndFormats): (PresentationPart | false)[] 
   const { cause, code, rolledBack, steps, to } = run;
   const isDeep = steps.some(({ state }) => ['write', 'save', 'recreate', 'verify'].includes(state));
   // The heading of a rolled-back update already contains the cause.
-  const isInHeading = rolledBack !== null && to !== null;
-  const shown = isInHeading ? code : (cause ?? code);
+  const shown = rolledBack !== null && to !== null ? null : (cause ?? code);
   return [
     isDeep && { kind: 'phases', phases: presentPhases(run, t) },
     shown !== null && {

@@ -1,9 +1,9 @@
 import type { Problem } from '../wire/api-client/parse-responses.ts';
-import { launchStates, phaseNames } from '../wire/codes.ts';
+import { automaticCaller, launchStates, phaseNames } from '../wire/codes.ts';
 import { isTooLateToCancel, listRunPhaseRows } from '../wire/derived/phase-rows.ts';
 import { findUpgradePathPosition, type UpgradePathPosition } from '../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Run } from '../wire/status.ts';
-import { formatDataSavingDowntime, formatRunStart, presentJob } from './present-status.ts';
+import { formatDataSavingDowntime, presentJob } from './present-status.ts';
 import {
   createButton,
   createMessageBox,
@@ -170,4 +170,11 @@ export function presentPhases(run: Run, t: TextsAndFormats): PhasePresentation[]
     time: took === null || mark === 'ahead' ? '' : t.duration(took),
     took,
   }));
+}
+
+/** Includes who started the run, if known. */
+export function formatRunStart({ by, startedAt }: Run, t: TextsAndFormats): string {
+  const time = t.clock(startedAt);
+  if (by === automaticCaller) return t.startedAutomatically(time);
+  return by === null ? t.startedAt(time) : t.startedBy(by, time);
 }

@@ -1,9 +1,9 @@
 import type { UpdateRequestBody } from '../wire/api-client/update-api-client.ts';
-import { automaticCaller } from '../wire/codes.ts';
 import { findRollbackableRun } from '../wire/derived/rollbackable-run.ts';
 import type { BlockingJob, FeedProblem, Reason, Rehearsal, Run, Status } from '../wire/status.ts';
 import { formatAutomaticUpdate, formatBlockedReason } from './present-automatic.ts';
 import {
+  type ButtonPresentation,
   createButton,
   createMessageBox,
   createMutedText,
@@ -75,7 +75,7 @@ export function presentUpToDate(status: Status, context: StatusContext, t: Texts
     ],
     actions: [
       rollback && createRollbackButton(rollback.restorePoint.version, t, 'primary'),
-      checkButton(context, t, !rollback),
+      createCheckButton(context, t, rollback ? 'quiet' : 'primary'),
     ],
   };
 }
@@ -92,17 +92,16 @@ function feedErrorBox({ staleSince, message, nextCheckAt }: FeedProblem, t: Text
 export const createRollbackButton = (to: string, t: TextsAndFormats, look?: 'primary') =>
   createButton('rollback', t.rollBackToVersion(to), { kind: 'check-rollback', to }, look);
 
-const checkButton = ({ isChecking }: StatusContext, t: TextsAndFormats, isPrimary = true) =>
-  createButton(
-    'check',
-    isChecking ? t.checking : t.checkAgain,
-    isChecking ? null : { kind: 'check' },
-    isPrimary ? 'primary' : undefined,
-  );
+export const createCheckButton = (
+  { isChecking }: Pick<StatusContext, 'isChecking'>,
+  t: TextsAndFormats,
+  look: ButtonPresentation['look'] = 'primary',
+) =>
+  createButton('check', isChecking ? t.checking : t.checkAgain, isChecking ? null : { kind: 'check' }, look);
 
 export function presentAvailableUpdate(
   status: Status,
-  { history, backupPage }: StatusContext,
+  context: StatusContext,
   t: TextsAndFormats,
 ): Presentation {
   const { version, next, latest, releases = [], skipped } = status;
@@ -129,8 +128,10 @@ export function presentAvailableUpdate(
   };
   if (skipped) return update;
   const preparation = preparationText(status, to, t);
-  const backup: PageLink | null = backupPage ? { url: backupPage, label: t.howToBackUp, isOwn: true } : null;
-  const downtime = history?.find(
+  const backup: PageLink | null = context.backupPage
+    ? { url: context.backupPage, label: t.howToBackUp, isOwn: true }
+    : null;
+  const downtime = context.history?.find(
     (run) => run.outcome === 'updated' && run.downtimeSeconds !== null && run.kind !== 'rollback',
   )?.downtimeSeconds;
   return {
@@ -170,6 +171,7 @@ export function presentAvailableUpdate(
       createRehearsalButton(status, t),
       // A required intermediate release cannot be skipped.
       later === null && createButton('skip', t.skipThis, { kind: 'skip', version: goal }, 'quiet'),
+      createCheckButton(context, t, 'quiet'),
       notes,
     ],
   };
@@ -297,7 +299,7 @@ export function presentBlockingReason(
       announcement: `${t.otherUpdateInProgress}. ${why}`,
       ticks: age !== '',
       parts: [{ kind: 'text', text: why }],
-      actions: [checkButton(context, t)],
+      actions: [createCheckButton(context, t)],
     };
   }
   const available = presentAvailableUpdate(status, context, t);
@@ -310,9 +312,12 @@ export function presentBlockingReason(
     parts: [
       createMessageBox('warn', heading, [why]),
       { kind: 'commands', heading: t.manualCommands, lines: manual },
-      ...available.parts.filter((part) => part && /box|notes|path/.test(part.kind)),
+      ...available.parts.filter((part) => part && ['box', 'notes', 'path'].includes(part.kind)),
     ],
-    actions: [checkButton(context, t), ...available.actions.filter((action) => action && 'url' in action)],
+    actions: [
+      createCheckButton(context, t),
+      ...available.actions.filter((action) => action && 'url' in action),
+    ],
   };
 }
 
@@ -347,7 +352,7 @@ function presentJobs(
           { kind: 'start', order: { ...order, when: 'idle' } },
           'primary',
         ),
-      checkButton(context, t, isStuck),
+      createCheckButton(context, t, isStuck ? 'primary' : 'quiet'),
       createRehearsalButton(status, t),
       createButton('anyway', t.updateAnyway, { kind: 'confirm', isConfirming: true }, 'quiet danger end'),
     ],
@@ -384,13 +389,6 @@ export const formatRunningJobs = (jobs: readonly BlockingJob[], t: TextsAndForma
       const { kind, title } = presentJob(job, t);
       return title === '' ? kind : `${kind} ${title}`;
     });
-
-/** Includes who started the run, if known. */
-export function formatRunStart({ by, startedAt }: Run, t: TextsAndFormats): string {
-  const time = t.clock(startedAt);
-  if (by === automaticCaller) return t.startedAutomatically(time);
-  return by === null ? t.startedAt(time) : t.startedBy(by, time);
-}
 
 export const presentBuildServers = (
   servers: Status['buildServers'],

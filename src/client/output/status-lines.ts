@@ -1,5 +1,5 @@
+import { formatRunStart } from '../../presentation/present-run.ts';
 import {
-  formatRunStart,
   presentAvailableUpdate,
   presentBlockingReason,
   presentJob,

@@ -5,7 +5,7 @@ import {
   presentPendingUpgradeStep,
   presentRunInProgress,
 } from '../../presentation/present-run.ts';
-import { presentStatus, type StatusContext } from '../../presentation/present-status.ts';
+import { createCheckButton, presentStatus, type StatusContext } from '../../presentation/present-status.ts';
 import {
   createButton,
   createMessageBox,
@@ -135,13 +135,12 @@ function createNotStartedView(
 ): Presentation {
   const why = problem === null ? t.connectionLost : t.sentence(problem.detail);
   const code = problem && joinFacts(problem.title, t.httpStatus(problem.status));
-  const label = context.isChecking ? t.checking : t.checkAgain;
   return {
     ...createPlainView('not-started', t.notStarted, null),
     announcement: `${t.notStarted}. ${why}`,
     isUrgent: true,
     parts: [createMessageBox('bad', why, [], { code })],
-    actions: [createButton('check', label, context.isChecking ? null : { kind: 'check' }, 'primary')],
+    actions: [createCheckButton(context, t)],
   };
 }
 

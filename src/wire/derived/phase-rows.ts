@@ -79,18 +79,24 @@ export function listRunPhaseRows(run: Run, now: number): RunPhaseRow[] {
     const took = durationMsOf(steps, isOver ? endOf(run, now) : now);
     if (index === current && !(isOver && isGood)) {
       const word = (isOver ? steps.at(-1)?.state : run.state) === 'waiting' ? 'waiting' : row.doing;
-      const message = removeVerb(row, isOver ? steps.at(-1)?.message : run.message);
+      const message = shortenMessage(row, isOver ? steps.at(-1)?.message : run.message);
       return [{ mark: isOver ? 'failed' : 'now', word, message, percent: isOver ? null : run.percent, took }];
     }
     const shown = steps.findLast(({ state }) => row.messageStates.includes(state));
-    return [{ mark: 'done', word: row.done, message: removeVerb(row, shown?.message), percent: null, took }];
+    return [
+      { mark: 'done', word: row.done, message: shortenMessage(row, shown?.message), percent: null, took },
+    ];
   });
 }
 
-/** Removes the leading verb from a message such as `pulled app and worker`, because the row already shows the verb. */
-function removeVerb({ doing, done }: PhaseRow, message = ''): string {
-  const [verb = ''] = /^\w*/.exec(message) ?? [];
-  return verb === doing || verb === done ? message.slice(verb.length).replace(/^[\s,:]+/, '') : message;
+/**
+ * Removes the leading verb from a message such as `pulled app and worker`, because the row already shows the verb. Also
+ * removes digests, which the log contains.
+ */
+function shortenMessage({ doing, done }: PhaseRow, message = ''): string {
+  const short = message.replaceAll(/@sha256:[0-9a-f]{64}/g, '');
+  const [verb = ''] = /^\w*/.exec(short) ?? [];
+  return verb === doing || verb === done ? short.slice(verb.length).replace(/^[\s,:]+/, '') : short;
 }
 
 /**

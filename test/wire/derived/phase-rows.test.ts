@@ -37,6 +37,13 @@ const told = (run: Run, seconds: number) =>
   );
 
 describe('the phases of a run', () => {
+  it('are shown without the digests of images', () => {
+    const message = `pulled acme/app:v2@sha256:${'a'.repeat(64)}, acme/db@sha256:${'b'.repeat(64)}`;
+    expect(told(runIn(['launching', 'pull'], { message }), 1)).toContain(
+      'now pulling acme/app:v2, acme/db 0 s',
+    );
+  });
+
   it.each<[string[], number, Partial<Run>, string[]]>([
     [
       ['preparing', 'launching', 'inspect', 'plan', 'pull'],
