@@ -41,7 +41,7 @@ export class PageStore {
   #state: PageState = initialPageState;
   #openDialogs = 0;
   /** Aborts all requests when the session of the user ends. */
-  #session = new AbortController();
+  #sessionAbort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isAsking = false;
   #isDue = false;
@@ -134,7 +134,7 @@ export class PageStore {
    */
   async start(order: UpdateRequestBody, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
-    const response = await this.#reader.startUpdate(order, this.#session);
+    const response = await this.#reader.startUpdate(order, this.#sessionAbort);
     const refusal =
       response.kind === 'problem' && response.problem.status === 409 ? response.problem.reason : undefined;
     if (end !== null && (response.kind === 'ok' || refusal)) this.dismissedRuns.add(end);
@@ -147,13 +147,13 @@ export class PageStore {
 
   /** Starts a rehearsal. Only the status contains its progress. */
   async rehearse(order: RehearsalRequestBody): Promise<void> {
-    const response = await this.#reader.startRehearsal(order, this.#session);
+    const response = await this.#reader.startRehearsal(order, this.#sessionAbort);
     if (response.kind === 'problem') this.#dispatch({ kind: 'not-started', problem: response.problem });
     this.requestStatusNow();
   }
 
   async cancelRehearsal(): Promise<void> {
-    await this.#reader.cancelRehearsal(this.#session);
+    await this.#reader.cancelRehearsal(this.#sessionAbort);
     this.requestStatusNow();
   }
 
@@ -164,7 +164,7 @@ export class PageStore {
   async checkRollback(to: string): Promise<void> {
     const asking: RollbackRequestState = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
-    const response = await this.#reader.fetchRollbackOffer(this.#session);
+    const response = await this.#reader.fetchRollbackOffer(this.#sessionAbort);
     const { rollback } = this.#state;
     if (rollback?.kind !== 'asking' || rollback.since !== asking.since) return;
     if (response.kind === 'ok')
@@ -177,7 +177,10 @@ export class PageStore {
   async rollback(order: RollbackRequestBody): Promise<void> {
     const { confirm: to } = order;
     this.#dispatch({ kind: 'pressed', to, isRollback: true });
-    await this.#begun(await this.#reader.startRollback(order, this.#session), createRejectedRollback(to));
+    await this.#begun(
+      await this.#reader.startRollback(order, this.#sessionAbort),
+      createRejectedRollback(to),
+    );
   }
 
   /**
@@ -201,7 +204,7 @@ export class PageStore {
   }
 
   async cancel(): Promise<void> {
-    const answer = await this.#reader.cancelRun(this.#session);
+    const answer = await this.#reader.cancelRun(this.#sessionAbort);
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
       // Between two updates of an upgrade path, a cancellation drops the remaining updates. Only the status reports
@@ -215,11 +218,11 @@ export class PageStore {
   }
 
   async setChannel(channel: string): Promise<RequestResult<Status | NonAdminStatus>> {
-    return this.#told(await this.#reader.setChannel(channel, this.#session));
+    return this.#told(await this.#reader.setChannel(channel, this.#sessionAbort));
   }
 
   async setAutomatic(choice: AutomaticUpdatesRequestBody): Promise<RequestResult<Status | NonAdminStatus>> {
-    return this.#told(await this.#reader.setAutomatic(choice, this.#session));
+    return this.#told(await this.#reader.setAutomatic(choice, this.#sessionAbort));
   }
 
   #told(response: RequestResult<Status | NonAdminStatus>): RequestResult<Status | NonAdminStatus> {
@@ -229,7 +232,7 @@ export class PageStore {
   }
 
   async skip(version: string | null): Promise<void> {
-    const response = this.#told(await this.#reader.skipRelease(version, this.#session));
+    const response = this.#told(await this.#reader.skipRelease(version, this.#sessionAbort));
     // The request failed, but the server may have processed it. The next status shows whether the version is skipped.
     if (response.kind !== 'ok') this.requestStatusNow();
   }
@@ -267,8 +270,8 @@ export class PageStore {
   }
 
   #endSession(): void {
-    this.#session.abort();
-    this.#session = new AbortController();
+    this.#sessionAbort.abort();
+    this.#sessionAbort = new AbortController();
     this.#isAsking = false;
     this.logLines = new RunLogLines(this.#reader);
   }
@@ -309,9 +312,9 @@ export class PageStore {
     // Release notes are long and shown only in a dialog, so they are requested only once for each available release.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
-    const session = this.#session;
+    const session = this.#sessionAbort;
     const response = await this.#reader.fetchStatus({ refresh, notes, signal: session.signal });
-    if (session !== this.#session) return response;
+    if (session !== this.#sessionAbort) return response;
     this.#isAsking = false;
     if (response.kind === 'ok') {
       this.#dispatch({ kind: 'status', status: response.value });
@@ -338,7 +341,7 @@ export class PageStore {
   }
 
   async #readHistory(): Promise<void> {
-    const response = await this.#reader.fetchPastRuns(this.#session);
+    const response = await this.#reader.fetchPastRuns(this.#sessionAbort);
     if (response.kind === 'ok') this.#dispatch({ kind: 'history', runs: response.value });
   }
 
