@@ -1,7 +1,5 @@
-import type * as z from 'zod/mini';
 import { updateTargetOf } from '../../core/release/channel.ts';
 import type { CancelReason, Reason, Rehearsal, Run } from '../../wire/status.ts';
-import type { CompleteUpdateRequest } from '../contract/instance-updates.ts';
 import {
   automaticUpdateSettingsSchema,
   channelRequestSchema,
@@ -39,6 +37,7 @@ function requireStartedRehearsal(
   return begun.rehearsal;
 }
 const returnUnchanged = (result: object): object => result;
+const createConflictResponse = (description: string) => ({ '409': createProblemResponseObject(description) });
 
 const flag = (name: string, description: string) => ({
   name,
@@ -83,9 +82,7 @@ const startEndpointFields = {
   success: 'The update was started. With `when: "idle"`, it may still be waiting for running jobs.',
   content: createJsonContent('ToldRun'),
   isLocated: true,
-  others: {
-    '409': createProblemResponseObject('The update cannot start now. `reason` (a Reason) gives the cause.'),
-  },
+  others: createConflictResponse('The update cannot start now. `reason` (a Reason) gives the cause.'),
   told: requireStartedRun,
 } as const;
 
@@ -101,22 +98,16 @@ const update = createLibraryEndpoint({
       'Without a body, the update installs `next` from the status. `when: "idle"` and `force: true` cannot be combined.',
   },
   ...startEndpointFields,
-  ask: (service, { when = 'now', force = false, ...given }, by) =>
-    service.start({ ...toUpdateOptions(given), when, force, by }),
-});
-
-/** Converts the body of a start request. Unless `allSteps` is set, the target `canary` replaces any canary build. */
-const toUpdateOptions = ({
-  target,
-  allSteps = false,
-  settings,
-}: Omit<z.infer<typeof updateRequestSchema>, 'when' | 'force'>): Omit<
-  CompleteUpdateRequest,
-  'when' | 'force' | 'by'
-> => ({
-  target: target === undefined ? null : allSteps ? target : updateTargetOf(target),
-  ...(allSteps && { allSteps }),
-  ...(settings && { settings }),
+  ask: (service, { target = null, when = 'now', force = false, allSteps = false, settings }, by) =>
+    service.start({
+      // Unless `allSteps` is set, the target `canary` replaces any canary build.
+      target: target === null || allSteps ? target : updateTargetOf(target),
+      when,
+      force,
+      by,
+      ...(allSteps && { allSteps }),
+      ...(settings && { settings }),
+    }),
 });
 
 const rehearse = createLibraryEndpoint({
@@ -132,11 +123,7 @@ const rehearse = createLibraryEndpoint({
   status: 202,
   success: 'The rehearsal was started. `rehearsal` in the status contains its progress and result.',
   content: createJsonContent('Rehearsal'),
-  others: {
-    '409': createProblemResponseObject(
-      'The rehearsal cannot start now. `reason` (a Reason) gives the cause.',
-    ),
-  },
+  others: createConflictResponse('The rehearsal cannot start now. `reason` (a Reason) gives the cause.'),
   ask: (service, { target = null, settings }, by) =>
     service.rehearse({
       target: target === null ? null : updateTargetOf(target),
@@ -154,11 +141,9 @@ const cancelRehearsal: Endpoint = {
   status: 202,
   success: 'The cancellation was requested. The state becomes `cancelled`, unless the rehearsal ends first.',
   content: createJsonContent('Rehearsal'),
-  others: {
-    '409': createProblemResponseObject(
-      'There is no rehearsal to cancel. `reason` (a CancelReason) gives the cause.',
-    ),
-  },
+  others: createConflictResponse(
+    'There is no rehearsal to cancel. `reason` (a CancelReason) gives the cause.',
+  ),
   answer: async ({ service }) =>
     createJsonResponse(202, requireStartedRehearsal(await service.cancelRehearsal())),
 };
@@ -243,11 +228,9 @@ const cancelUpdate: Endpoint = {
   status: 202,
   success: 'The cancellation was requested. If it succeeds, the run ends with the outcome `cancelled`.',
   content: createJsonContent('ToldRun'),
-  others: {
-    '409': createProblemResponseObject(
-      'There is no run to cancel, or it is too late to cancel the run. `reason` (a CancelReason) gives the cause.',
-    ),
-  },
+  others: createConflictResponse(
+    'There is no run to cancel, or it is too late to cancel the run. `reason` (a CancelReason) gives the cause.',
+  ),
   answer: async ({ service }, _, by) => createJsonResponse(202, requireStartedRun(await service.cancel(by))),
 };
 
@@ -270,11 +253,7 @@ const getRollback: Endpoint = {
   success:
     'The effects of the rollback. An updater checks the restore point first, which may take a few minutes. The result is cached for one minute.',
   content: createJsonContent('RollbackOffer'),
-  others: {
-    '409': createProblemResponseObject(
-      'There is no usable restore point. `reason` (a Reason) gives the cause.',
-    ),
-  },
+  others: createConflictResponse('There is no usable restore point. `reason` (a Reason) gives the cause.'),
   answer: async ({ service }) => {
     const requested = await service.rollbackOffer();
     if ('reason' in requested) throw new ProblemError(409, requested.reason.message, requested);
@@ -339,7 +318,7 @@ const skip = createLibraryEndpoint({
   },
   success: 'The updated status.',
   content: createJsonContent('Status'),
-  others: { '409': createProblemResponseObject('The version is not the newest release on the channel.') },
+  others: createConflictResponse('The version is not the newest release on the channel.'),
   ask: (service, { version }) => service.skip(version),
   told: (status, { version }) => {
     if (status === null) throw new ProblemError(409, `${version} is not the newest release on the channel.`);
