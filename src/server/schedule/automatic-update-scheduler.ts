@@ -110,20 +110,12 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
     const rehearsals = await this.#rehearser.findFacts();
     const { restorePoint: hasRestorePoint } = this.#parts.settings;
     const now = Date.now();
-    const { nextAt, blockedBy } = decideAutomaticUpdate({
-      settings,
-      offer,
-      known,
-      past,
-      rehearsals,
-      hasRestorePoint,
-      now,
-    });
+    const facts = { settings, offer, known, past, rehearsals, hasRestorePoint, now };
+    const { nextAt, blockedBy } = decideAutomaticUpdate(facts);
     // Set `nextAt` even if the release is blocked: a newer release could be installed then.
     const isDue = nextAt !== null && Date.parse(nextAt) <= now && blockedBy === null;
     const { next } = offer;
     if (next === null || !isDue || findPendingUpgradeStep(past[0]) !== null) return null;
-    const facts = { settings, rehearsals, hasRestorePoint, now };
     return { next, step: chooseAutomaticStep(next.version, facts) };
   }
 }

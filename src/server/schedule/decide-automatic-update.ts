@@ -125,12 +125,7 @@ const isRepeatDue = ({ state, endedAt }: Rehearsal, now: number): boolean =>
 /** Returns whether a release that is due and not blocked is installed now, or rehearsed first. */
 export function chooseAutomaticStep(
   version: string,
-  {
-    settings,
-    rehearsals,
-    hasRestorePoint,
-    now,
-  }: Pick<AutomaticUpdateFacts, 'settings' | 'rehearsals' | 'hasRestorePoint' | 'now'>,
+  { settings, rehearsals, hasRestorePoint, now }: AutomaticUpdateFacts,
 ): 'update' | 'rehearse' | 'wait' {
   const { running, results } = rehearsals;
   if (running?.version === version) return 'wait';

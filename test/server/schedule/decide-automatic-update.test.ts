@@ -295,7 +295,8 @@ it.each<[string, Rehearsal | null, ReturnType<typeof chooseAutomaticStep>]>([
     running: isRunning ? rehearsal : null,
     results: isRunning || !rehearsal ? [] : [rehearsal],
   };
-  const facts = { rehearsals, now, hasRestorePoint: false };
+  const known = { releases: [], notice: noChannelFileEffects };
+  const facts = { offer: offered, known, past: [], rehearsals, now, hasRestorePoint: false };
   expect(chooseAutomaticStep('v1.5.0', { ...facts, settings: rehearsing })).toBe(step);
   const withPoint = chooseAutomaticStep('v1.5.0', { ...facts, settings: rehearsing, hasRestorePoint: true });
   expect(withPoint).toBe(rehearsal?.state === 'inconclusive' ? 'update' : step);
