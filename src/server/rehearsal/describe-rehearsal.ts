@@ -1,14 +1,11 @@
 import type { CancelReason, Reason, Rehearsal, Run } from '../../wire/status.ts';
 import { launchTakenCode } from '../run/launch/launch-updater.ts';
 
-/** Run of a rehearsal, and the time in seconds until the new version was ready; null if it was not ready. */
-export interface RehearsalRun {
-  run: Run;
-  readySeconds: number | null;
-}
-
-/** Converts the run of a rehearsal to its entry in the status. */
-export function describeRehearsal({ run, readySeconds }: RehearsalRun): Rehearsal {
+/**
+ * Converts the run of a rehearsal to its entry in the status.
+ * @param readySeconds - time until the new version was ready; null if it was not ready
+ */
+export function describeRehearsal(run: Run, readySeconds: number | null): Rehearsal {
   const { startedAt, endedAt, by, log } = run;
   const state = stateOf(run, readySeconds);
   const message = run.cause ?? run.message;

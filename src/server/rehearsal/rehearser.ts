@@ -286,4 +286,4 @@ const createFollowedRehearsal = (
 });
 
 const describe = ({ record, readySeconds }: FollowedRehearsal): Rehearsal =>
-  describeRehearsal({ run: record.run, readySeconds });
+  describeRehearsal(record.run, readySeconds);

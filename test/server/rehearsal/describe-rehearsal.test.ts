@@ -100,7 +100,7 @@ it.each([
     ...{ id: 'run1', state: 'failed', outcome: 'failed', to: 'v1.5.0', code },
     ...{ message: 'nothing was changed', cause: 'app exited', advice: 'Check that the image exists.' },
   });
-  const described = describeRehearsal({ run, readySeconds: null });
+  const described = describeRehearsal(run, null);
   expect(described).toMatchObject({ version: 'v1.5.0', state, message: 'app exited' });
   expect(described.advice).toMatch(advice);
 });
