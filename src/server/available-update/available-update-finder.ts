@@ -4,7 +4,7 @@ import { composeLabels } from '../../engine/objects/labels.ts';
 import { createFeed, type Feed, type InstallableReleases } from '../../feed/create-feed.ts';
 import { findRecall } from '../../provenance/channel-file.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
-import type { AddedReleaseSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
+import type { AddedReleaseSetting, Run, Skipped, Status } from '../../wire/status.ts';
 import type { UpdateEventListeners } from '../application/listeners.ts';
 import type { CompleteUpdateRequest } from '../contract/instance-updates.ts';
 import type { DeploymentCache } from '../deployment/deployment-cache.ts';
@@ -20,7 +20,7 @@ import {
   chooseAvailableUpdate,
   resolveInstallableTarget,
   resolveRequestedTarget,
-  type UpdateTarget,
+  type UpdateTargetResult,
 } from './choose-update.ts';
 import { type FeedContext, ReleaseVerifier } from './release-verifier.ts';
 import { StaleTagWatch } from './stale-tag-watch.ts';
@@ -119,7 +119,7 @@ export class AvailableUpdateFinder {
   }
 
   /** Returns the target of a requested update, or the reason why it cannot be installed. */
-  async resolveDestination(order: CompleteUpdateRequest): Promise<UpdateTarget | { reason: Reason }> {
+  async resolveDestination(order: CompleteUpdateRequest): Promise<UpdateTargetResult> {
     const { known } = await this.now();
     return resolveInstallableTarget(resolveRequestedTarget(order, known), known);
   }

@@ -59,6 +59,9 @@ export interface UpdateTarget {
   undone?: Run | undefined;
 }
 
+/** Target of an update, or the reason why it cannot be installed. */
+export type UpdateTargetResult = UpdateTarget | { reason: Reason };
+
 /** Chooses the available release (docs/contract.md 8.5, 8.17 and 8.40). The caller adds the release's new settings. */
 export function chooseAvailableUpdate(known: AvailableUpdateFacts): AvailableUpdate {
   const offered = chooseFromReleases(known);
@@ -202,10 +205,7 @@ const createUpToDateReason = (message: string): { reason: Reason } => ({
  * Returns the target `named`, or the available release if `named` is null. Rejects versions that are not newer than the
  * running version.
  */
-export function resolveDirectTarget(
-  named: string | null,
-  known: AvailableUpdateFacts,
-): UpdateTarget | { reason: Reason } {
+export function resolveDirectTarget(named: string | null, known: AvailableUpdateFacts): UpdateTargetResult {
   if (named === null) {
     const { next, upToDate } = chooseAvailableUpdate(known);
     return next === null ? createUpToDateReason(upToDate.message) : { to: next.version };
@@ -229,14 +229,13 @@ export function resolveDirectTarget(
 export const resolveRequestedTarget = (
   { target, allSteps }: CompleteUpdateRequest,
   known: AvailableUpdateFacts,
-): UpdateTarget | { reason: Reason } =>
-  (allSteps ? resolveFirstUpgradeStep : resolveDirectTarget)(target, known);
+): UpdateTargetResult => (allSteps ? resolveFirstUpgradeStep : resolveDirectTarget)(target, known);
 
 /** Returns the first step of the upgrade path to `named`, or to the newest release if `named` is null. */
 export function resolveFirstUpgradeStep(
   named: string | null,
   known: AvailableUpdateFacts,
-): UpdateTarget | { reason: Reason } {
+): UpdateTargetResult {
   const goal = named === null ? chooseAvailableUpdate(known).latest?.version : named;
   const path = goal === undefined ? [] : findUpgradePath(goal, known);
   const [first] = path;
@@ -250,9 +249,9 @@ export function resolveFirstUpgradeStep(
 
 /** Adds the signed content to a target. Returns a reason instead if the target is recalled or unverified. */
 export function resolveInstallableTarget(
-  found: UpdateTarget | { reason: Reason },
+  found: UpdateTargetResult,
   { proofs, notice: word }: Pick<AvailableUpdateFacts, 'proofs' | 'notice'>,
-): UpdateTarget | { reason: Reason } {
+): UpdateTargetResult {
   if ('reason' in found) return found;
   const recalled = findRecallReason(found, word);
   if (recalled) return { reason: recalled };

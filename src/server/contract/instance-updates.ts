@@ -47,6 +47,12 @@ export type CompleteRehearsalRequest = Pick<CompleteUpdateRequest, 'target' | 's
 
 export type CompleteRollbackRequest = Required<RollbackOrder>;
 
+/** Started run, or the reason why no run can start. */
+export type RunStartResult = { run: Run } | { reason: Reason };
+
+/** Started rehearsal, or the reason why it cannot start. */
+export type RehearsalStartResult = { rehearsal: Rehearsal } | { reason: Reason };
+
 /** Events, and the argument that their listeners receive. */
 export interface UpdateEvents {
   /** Emitted when a new release is available. */
@@ -76,20 +82,20 @@ export interface InstanceUpdates {
    */
   status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
   /** Starts an update, or returns the reason why no update can start. */
-  update(order?: UpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
+  update(order?: UpdateOrder): Promise<RunStartResult>;
   /** Cancels the current run. `by` is the name of the person or program that requests the cancellation. */
   cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
   /**
    * Starts a rehearsal: tries the update on a copy of the data. Returns the rehearsal, or the reason why it cannot
    * start. The status contains its progress and result.
    */
-  rehearse(order?: RehearsalOrder): Promise<{ rehearsal: Rehearsal } | { reason: Reason }>;
+  rehearse(order?: RehearsalOrder): Promise<RehearsalStartResult>;
   /** Requests the cancellation of the running rehearsal. */
   cancelRehearsal(): Promise<{ rehearsal: Rehearsal } | { reason: CancelReason }>;
   /** Returns the effects of a rollback. This may take minutes, because an updater first checks the restore point. */
   rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
   /** Starts a rollback, or returns the reason why no rollback can start. */
-  rollback(order: RollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
+  rollback(order: RollbackOrder): Promise<RunStartResult>;
   /** Sets the release channel and returns the new status. */
   setChannel(channel: Channel): Promise<Status>;
   /**

@@ -4,7 +4,7 @@ import type { Container } from '../../engine/objects/container.ts';
 import { automaticCaller } from '../../wire/codes.ts';
 import type { CancelReason, Reason, Rehearsal } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
-import type { CompleteRehearsalRequest } from '../contract/instance-updates.ts';
+import type { CompleteRehearsalRequest, RehearsalStartResult } from '../contract/instance-updates.ts';
 import { DeploymentNotFoundError } from '../deployment/deployment-not-found-error.ts';
 import {
   createAdditionalUpdaterName,
@@ -99,7 +99,7 @@ export class Rehearser implements RepeatedCheck {
    * Starts a rehearsal, or returns the reason why it cannot start. Does not wait for the container, because the engine
    * may have to pull the updater image.
    */
-  async start(order: CompleteRehearsalRequest): Promise<{ rehearsal: Rehearsal } | { reason: Reason }> {
+  async start(order: CompleteRehearsalRequest): Promise<RehearsalStartResult> {
     const resolved = await this.#starter.resolveRehearsal(order);
     if ('reason' in resolved) return resolved;
     await this.check().catch(rethrowAsUnavailable);

@@ -1,11 +1,13 @@
 import { EngineError } from '../../engine/http/engine-error.ts';
-import type { CancelReason, Reason, Rehearsal, Run } from '../../wire/status.ts';
+import type { CancelReason, Run } from '../../wire/status.ts';
 import { ApplicationError } from '../application/call-application.ts';
 import type {
   CompleteRehearsalRequest,
   CompleteRollbackRequest,
   CompleteUpdateRequest,
   InstanceUpdates,
+  RehearsalStartResult,
+  RunStartResult,
 } from '../contract/instance-updates.ts';
 import type { RunRecord } from './run-record.ts';
 
@@ -22,25 +24,22 @@ export function rethrowAsUnavailable(error: unknown): never {
   throw new UnavailableError('The server cannot process the request right now.', { cause: error });
 }
 
-/** Methods that the API and the library object have in common. */
-type LibraryMethodName =
-  | 'status'
-  | 'cancelRehearsal'
-  | 'rollbackOffer'
-  | 'setChannel'
-  | 'skip'
-  | 'setAutomatic'
-  | 'history';
-
-/** Implements the endpoints, independently of HTTP. All methods may throw UnavailableError. */
-export interface UpdateApi extends Pick<InstanceUpdates, LibraryMethodName> {
+/**
+ * Implements the endpoints, independently of HTTP. All methods may throw UnavailableError. The library object has some
+ * methods in common.
+ */
+export interface UpdateApi
+  extends Pick<
+    InstanceUpdates,
+    'status' | 'cancelRehearsal' | 'rollbackOffer' | 'setChannel' | 'skip' | 'setAutomatic' | 'history'
+  > {
   /** Running version. */
   readonly version: string;
   /** Whether an update is in progress. Used for users who are not admins, because they cannot read the status. */
   isUpdating(): Promise<boolean>;
-  start(order: CompleteUpdateRequest): Promise<{ run: Run } | { reason: Reason }>;
-  rollback(order: CompleteRollbackRequest): Promise<{ run: Run } | { reason: Reason }>;
-  rehearse(order: CompleteRehearsalRequest): Promise<{ rehearsal: Rehearsal } | { reason: Reason }>;
+  start(order: CompleteUpdateRequest): Promise<RunStartResult>;
+  rollback(order: CompleteRollbackRequest): Promise<RunStartResult>;
+  rehearse(order: CompleteRehearsalRequest): Promise<RehearsalStartResult>;
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
   /** Creates a diagnostic archive that can be attached to an issue. */
   createReport(): Promise<Uint8Array<ArrayBuffer>>;

@@ -22,6 +22,8 @@ import type {
   CompleteRehearsalRequest,
   CompleteRollbackRequest,
   CompleteUpdateRequest,
+  RehearsalStartResult,
+  RunStartResult,
 } from '../contract/instance-updates.ts';
 import { filterRunningJobs, findAwaitedJobs, findBlockingReason } from '../reasons/find-blocking-reason.ts';
 import {
@@ -133,12 +135,7 @@ export class ScriptedUpdateApi implements UpdateApi {
     return this.#open() !== null;
   }
 
-  async start({
-    target,
-    by,
-    allSteps,
-    ...order
-  }: CompleteUpdateRequest): Promise<{ run: Run } | { reason: Reason }> {
+  async start({ target, by, allSteps, ...order }: CompleteUpdateRequest): Promise<RunStartResult> {
     const { reason, jobs } = this.#admit(order);
     if (reason) return { reason };
     const next = completeNextRelease(this.#pieces.next);
@@ -172,10 +169,7 @@ export class ScriptedUpdateApi implements UpdateApi {
     this.#update({ to: step.to, by: run.by, upgradePath: run.upgradePath });
   }
 
-  async rehearse({
-    target,
-    by,
-  }: CompleteRehearsalRequest): Promise<{ rehearsal: Rehearsal } | { reason: Reason }> {
+  async rehearse({ target, by }: CompleteRehearsalRequest): Promise<RehearsalStartResult> {
     const { next, rehearsal: current } = this.#pieces;
     const reason = this.#reason([]);
     if (reason) return { reason };
@@ -208,11 +202,7 @@ export class ScriptedUpdateApi implements UpdateApi {
     return 'code' in rollback ? { reason: rollback } : { offer: rollback };
   }
 
-  async rollback({
-    confirm,
-    by,
-    ...order
-  }: CompleteRollbackRequest): Promise<{ run: Run } | { reason: Reason }> {
+  async rollback({ confirm, by, ...order }: CompleteRollbackRequest): Promise<RunStartResult> {
     const requested = await this.rollbackOffer();
     if ('reason' in requested) return requested;
     const { to } = requested.offer;

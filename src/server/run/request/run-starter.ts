@@ -9,11 +9,13 @@ import {
   resolveDirectTarget,
   resolveInstallableTarget,
   type UpdateTarget,
+  type UpdateTargetResult,
 } from '../../available-update/choose-update.ts';
 import type {
   CompleteRehearsalRequest,
   CompleteRollbackRequest,
   CompleteUpdateRequest,
+  RunStartResult,
 } from '../../contract/instance-updates.ts';
 import type { Deployment } from '../../deployment/read-deployment.ts';
 import {
@@ -34,8 +36,6 @@ export interface ResolvedTarget {
   deployment: Deployment;
 }
 
-type StartResult = Promise<{ run: Run } | { reason: Reason }>;
-
 export class RunStarter {
   readonly #parts: ServerContextWithRuns;
   readonly #rollbacks: RollbackPreviewCache;
@@ -45,7 +45,7 @@ export class RunStarter {
     this.#rollbacks = new RollbackPreviewCache(parts);
   }
 
-  update(order: CompleteUpdateRequest): StartResult {
+  update(order: CompleteUpdateRequest): Promise<RunStartResult> {
     return this.#begin('update', order, () => this.#parts.offers.resolveDestination(order));
   }
 
@@ -66,7 +66,7 @@ export class RunStarter {
   updateAutomatically(
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
     isStill: () => Promise<boolean>,
-  ): StartResult {
+  ): Promise<RunStartResult> {
     const { offers } = this.#parts;
     return this.#begin('update', { when: 'idle', force: false, by }, async () => {
       await offers.readChannelFile();
@@ -80,7 +80,7 @@ export class RunStarter {
     });
   }
 
-  rollback({ confirm, ...order }: CompleteRollbackRequest): StartResult {
+  rollback({ confirm, ...order }: CompleteRollbackRequest): Promise<RunStartResult> {
     return this.#begin('rollback', order, async () => {
       const past = findRollbackableRun(await this.#history());
       if (past === null) return { reason: noRestorePointReason };
@@ -114,8 +114,8 @@ export class RunStarter {
   async #begin(
     kind: RunPlan['kind'],
     order: RunPlan['order'],
-    find: () => Promise<UpdateTarget | { reason: Reason }>,
-  ): StartResult {
+    find: () => Promise<UpdateTargetResult>,
+  ): Promise<RunStartResult> {
     const { observations, offers, runs, settings } = this.#parts;
     const resolved = await this.#resolve(order, find);
     if ('reason' in resolved) return resolved;
@@ -146,7 +146,7 @@ export class RunStarter {
   /** Returns the target of a run and the deployment, or the reason why the run cannot start. */
   async #resolve(
     order: RunPlan['order'],
-    find: () => Promise<UpdateTarget | { reason: Reason }>,
+    find: () => Promise<UpdateTargetResult>,
   ): Promise<ResolvedTarget | { reason: Reason }> {
     const { observations, offers, settings, timing } = this.#parts;
     const observation = await this.#observe();
