@@ -93,6 +93,12 @@ export const createNullableField = <T>(
   missing: () => null,
 });
 
+export const createNullableTextField = (description?: string): ResponseField<string | null> =>
+  createNullableField(createTextField(), description);
+
+export const createNullableAmountField = (description: string): ResponseField<number | null> =>
+  createNullableField(createNumberField({ minimum: 0 }), description);
+
 export const createOptionalField = <T>(
   { schema, read }: ResponseField<T>,
   description?: string,

@@ -4,7 +4,9 @@ import {
   createFieldWithDefault,
   createKeywordField,
   createListField,
+  createNullableAmountField,
   createNullableField,
+  createNullableTextField,
   createNumberField,
   createOptionalField,
   createPercentField,
@@ -27,7 +29,7 @@ export interface BlockingJob extends TypeOf<typeof blockingJobSchema> {}
 export const blockingJobSchema = defineSchema('Job', 'A job of the application', {
   kind: createFieldWithDefault(createKeywordField(codes.jobKinds), () => 'job' as const),
   state: createFieldWithDefault(createKeywordField(codes.jobStates), () => 'running' as const),
-  title: createNullableField(createTextField(), 'Display name'),
+  title: createNullableTextField('Display name'),
   since: createNullableField(createTimeField()),
   stuck: createBooleanField('The job will not finish on its own'),
 });
@@ -54,9 +56,8 @@ export const cancelRejectionReasonSchema = defineSchema('CancelReason', 'Why a r
 export interface PublishedRelease extends TypeOf<typeof publishedReleaseSchema> {}
 export const publishedReleaseSchema = defineSchema('Release', null, {
   version: createRequiredField(createTextField('Tag of the release: vX.Y.Z or vX.Y.Z-canary.N')),
-  url: createNullableField(createTextField()),
-  notes: createNullableField(
-    createTextField(),
+  url: createNullableTextField(),
+  notes: createNullableTextField(
     'Release notes in Markdown, only in `releases`. Sanitize them before rendering.',
   ),
   publishedAt: createNullableField(createTimeField()),
@@ -71,7 +72,7 @@ export const addedReleaseSettingSchema = defineSchema(
     description: createTextField(),
     required: createBooleanField('Whether the update needs a value'),
     secret: createBooleanField('Whether the value must never be shown'),
-    default: createNullableField(createTextField(), 'The value if none is given'),
+    default: createNullableTextField('The value if none is given'),
     generated: createBooleanField('Whether the updater generates a value if none is given'),
     isSet: createBooleanField('Whether the app already has a value'),
   },
@@ -88,10 +89,7 @@ export const nextReleaseSchema = defineSchema(
       createBooleanField(),
       'Whether its images are downloaded. Null if unknown',
     ),
-    estimatedSeconds: createNullableField(
-      createNumberField({ minimum: 0 }),
-      'Estimated duration of the update in seconds',
-    ),
+    estimatedSeconds: createNullableAmountField('Estimated duration of the update in seconds'),
     upgradePath: createListField(
       createTextField(),
       'All steps up to `latest`, as far as known from the feed. The first is `version`.',
@@ -119,11 +117,11 @@ export const rehearsalSchema = defineSchema('Rehearsal', 'A trial of an update o
   state: createFieldWithDefault(createKeywordField(codes.rehearsalStates), () => 'running' as const),
   startedAt: createTimeField(),
   endedAt: createNullableField(createTimeField(), 'Null while the rehearsal is running'),
-  by: createNullableField(createTextField(), 'Who started it; `automatic` for automatic updates'),
+  by: createNullableTextField('Who started it; `automatic` for automatic updates'),
   message: createTextField('Progress; after the end, the result or the error'),
-  advice: createNullableField(createTextField(), 'Recommended next step if the rehearsal did not succeed'),
-  readySeconds: createNullableField(createNumberField({ minimum: 0 }), 'Seconds until it was ready'),
-  log: createNullableField(createTextField(), 'Command that shows the log on the host'),
+  advice: createNullableTextField('Recommended next step if the rehearsal did not succeed'),
+  readySeconds: createNullableAmountField('Seconds until it was ready'),
+  log: createNullableTextField('Command that shows the log on the host'),
 });
 
 export interface Skipped extends TypeOf<typeof skippedReleaseSchema> {}
@@ -172,7 +170,7 @@ export const pendingUpgradeStepSchema = defineSchema(
   'The next step of an upgrade path, before it starts',
   {
     to: createRequiredField(createTextField('The release that the next step installs')),
-    reason: createNullableField(createTextField(), 'Why the application is not ready yet, in its own words'),
+    reason: createNullableTextField('Why the application is not ready yet, in its own words'),
     since: createTimeField('UTC, ISO 8601: when the previous step finished'),
     until: createTimeField('UTC, ISO 8601: when the upgrade path is abandoned'),
   },
@@ -202,7 +200,7 @@ export const recalledReleaseSchema = defineSchema(
   {
     version: createRequiredField(createTextField()),
     why: createTextField('The reason, for people'),
-    url: createNullableField(createTextField(), 'Page with more information'),
+    url: createNullableTextField('Page with more information'),
   },
 );
 
@@ -231,11 +229,8 @@ export const restorePointSchema = defineSchema(
   {
     at: createRequiredField(createTimeField('UTC, ISO 8601: the time of the data')),
     version: createRequiredField(createTextField('The version that was running then')),
-    bytes: createNullableField(createNumberField({ minimum: 0 }), 'Size of the saved data in bytes'),
-    downtimeSeconds: createNullableField(
-      createNumberField({ minimum: 0 }),
-      'Downtime of the product and its data services in seconds',
-    ),
+    bytes: createNullableAmountField('Size of the saved data in bytes'),
+    downtimeSeconds: createNullableAmountField('Downtime of the product and its data services in seconds'),
   },
 );
 
@@ -251,7 +246,7 @@ export const rollbackOfferSchema = defineSchema(
   'RollbackOffer',
   'The effects of a rollback to the last restore point',
   {
-    from: createNullableField(createTextField(), 'The running version'),
+    from: createNullableTextField('The running version'),
     to: createRequiredField(createTextField('The version that the rollback restores')),
     at: createRequiredField(
       createTimeField('UTC, ISO 8601: the time of the data that the rollback restores'),
@@ -260,7 +255,7 @@ export const rollbackOfferSchema = defineSchema(
       createTimeField(),
       'Changes after this time are lost. Absent if it equals `at`.',
     ),
-    downtimeSeconds: createNullableField(createNumberField({ minimum: 0 }), 'Expected downtime in seconds'),
+    downtimeSeconds: createNullableAmountField('Expected downtime in seconds'),
   },
 );
 
@@ -279,34 +274,26 @@ export const runSchema = defineSchema('Run', 'The current run or the last one', 
   state: createKeywordField(codes.runStates),
   phase: createNullableField(createKeywordField(codes.phaseNames), 'The last phase of the updater'),
   percent: createNullableField(createPercentField(), 'Progress of the phase, if known'),
-  from: createNullableField(createTextField(), 'The version before the run, if known'),
-  to: createNullableField(createTextField(), 'The target version, if known'),
+  from: createNullableTextField('The version before the run, if known'),
+  to: createNullableTextField('The target version, if known'),
   startedAt: createTimeField(),
   endedAt: createNullableField(createTimeField()),
   outcome: createNullableField(createKeywordField(codes.runOutcomes)),
   message: createTextField("State of the instance, usually from the last line of the updater's log"),
-  cause: createNullableField(createTextField(), 'The last error before a run failed'),
-  code: createNullableField(
-    createTextField(),
-    'Error code of a run that did not succeed, such as pull-unknown',
-  ),
-  advice: createNullableField(createTextField(), 'Recommended next step if a run did not succeed'),
-  requiredRelease: createNullableField(
-    createTextField(),
+  cause: createNullableTextField('The last error before a run failed'),
+  code: createNullableTextField('Error code of a run that did not succeed, such as pull-unknown'),
+  advice: createNullableTextField('Recommended next step if a run did not succeed'),
+  requiredRelease: createNullableTextField(
     'The release that must be installed first, if a run was refused for this reason',
   ),
   warnings: createListField(createTextField(), 'Warnings of the updater'),
   steps: createListField(runStepSchema, 'All states so far'),
   jobs: createListField(blockingJobSchema, 'The running jobs that `waiting` waits for'),
   until: createNullableField(createTimeField(), 'When `waiting` times out'),
-  cancelRequestedBy: createNullableField(createTextField(), 'Who requested the cancellation'),
-  downtimeSeconds: createNullableField(
-    createNumberField({ minimum: 0 }),
-    'Downtime of the app in seconds, if known',
-  ),
-  log: createNullableField(createTextField(), 'Command that shows the log on the host'),
-  by: createNullableField(
-    createTextField(),
+  cancelRequestedBy: createNullableTextField('Who requested the cancellation'),
+  downtimeSeconds: createNullableAmountField('Downtime of the app in seconds, if known'),
+  log: createNullableTextField('Command that shows the log on the host'),
+  by: createNullableTextField(
     'Who started the run. Null if it was started manually on the host, `automatic` for automatic updates',
   ),
   upgradePath: createListField(
@@ -333,8 +320,7 @@ export const restorePointPlanSchema = defineSchema(
   'Saving',
   'Set if each update saves a restore point first',
   {
-    downtimeSeconds: createNullableField(
-      createNumberField({ minimum: 0 }),
+    downtimeSeconds: createNullableAmountField(
       'Downtime in seconds of the last update that saved a restore point',
     ),
   },
@@ -363,7 +349,7 @@ export const statusSchema = defineSchema('Status', null, {
   feedError: createNullableField(feedProblemSchema),
   recalled: createNullableField(recalledReleaseSchema, 'Null if the running version is not recalled'),
   urgent: createNullableField(urgentUpdateSchema, 'Null if the running version needs no security update'),
-  preparation: createNullableField(createTextField(), 'What the application does before an update'),
+  preparation: createNullableTextField('What the application does before an update'),
   restorePoint: createNullableField(restorePointPlanSchema, 'Null if updates save no restore point'),
   buildServers: createListField(buildServerSchema),
   manual: createListField(createTextField(), 'Commands for updating this instance manually'),
