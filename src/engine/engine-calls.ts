@@ -1,23 +1,24 @@
 // All calls to the engine's API. A test compares them with the list in SECURITY.md.
 
 /** Deadlines of calls, and maximum times without data in a stream, in milliseconds. */
-export interface EngineTimeouts {
+export const usualTimeouts = {
   /** For calls to which the engine responds immediately. */
-  query: number;
+  query: 5_000,
   /** For calls that require the engine to contact a registry. */
-  registry: number;
+  registry: 30_000,
   /** For creating or removing an object, which may take a long time on a busy machine. */
-  work: number;
+  work: 60_000,
   /** For starting a container. The engine first mounts the container's volumes, which may take a long time. */
-  start: number;
+  start: 60_000,
   /** Maximum time without progress in a pull, for example while a large layer is unpacked. */
-  pullSilence: number;
+  pullSilence: 300_000,
   /**
    * Maximum time without a line in an updater's log, after which the log is read again. An updater prints a line at
    * least every ten seconds.
    */
-  logSilence: number;
-}
+  logSilence: 60_000,
+};
+export type EngineTimeouts = typeof usualTimeouts;
 
 export interface EngineCall {
   /** HTTP method and path, with parameters in braces. */

@@ -1,4 +1,10 @@
-import { type EngineCall, type EngineCallName, type EngineTimeouts, engineCalls } from './engine-calls.ts';
+import {
+  type EngineCall,
+  type EngineCallName,
+  type EngineTimeouts,
+  engineCalls,
+  usualTimeouts,
+} from './engine-calls.ts';
 import { EngineClient } from './http/client.ts';
 import { type EngineConnection, parseEngineConnection } from './http/engine-connection.ts';
 import { createResponseError, EngineError } from './http/engine-error.ts';
@@ -25,15 +31,6 @@ export interface EngineRequestOptions {
   /** Whether to omit the response from error messages, because it may repeat secrets from the request. */
   isSecret?: boolean;
 }
-
-const usualTimeouts: EngineTimeouts = {
-  query: 5_000,
-  registry: 30_000,
-  work: 60_000,
-  start: 60_000,
-  pullSilence: 300_000,
-  logSilence: 60_000,
-};
 
 /** Sends the calls in `engine-calls.ts` to an engine. The subclass `EngineApi` has a method for each call. */
 export class EngineRequestSender {

@@ -3,19 +3,14 @@ import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
 import { followRedirects } from '../../feed/follow-redirects.ts';
 import { createUpdateFailedError, downloadAdviceOf } from './client-update-errors.ts';
 
-export interface DownloadLimits {
+export const clientFileDownloadLimits = {
   /** Maximum time without any data. */
-  maximumSilenceMs: number;
-  /** Maximum time from the request until the last byte. */
-  maximumDurationMs: number;
-  maximumBytes: number;
-}
-
-export const clientFileDownloadLimits: DownloadLimits = {
   maximumSilenceMs: 30_000,
+  /** Maximum time from the request until the last byte. */
   maximumDurationMs: 3_600_000,
   maximumBytes: 512 * 1024 * 1024,
 };
+export type DownloadLimits = typeof clientFileDownloadLimits;
 /** Limits for the checksum and signature files of a release. */
 export const verificationFileDownloadLimits: DownloadLimits = {
   maximumSilenceMs: 30_000,

@@ -17,23 +17,15 @@ export type RunFollowEvent =
   | { kind: 'unknown' };
 
 /** All times are in milliseconds. */
-interface FollowTiming {
+const usualTiming = {
   /** Pause before the first reconnection. After each failure, the pause grows by half, up to `longestPause`. */
-  firstPause: number;
-  longestPause: number;
-  /** A stream that sends nothing for this time is considered dead. The server sends comments every 15 s. */
-  silence: number;
-  /** Time for which the server may not know the run, because a new server process must first find it. */
-  unknown: number;
-  /** Polling interval if events cannot be streamed. */
-  poll: number;
-}
-
-const usualTiming: FollowTiming = {
   firstPause: 500,
   longestPause: 5_000,
+  /** A stream that sends nothing for this time is considered dead. The server sends comments every 15 s. */
   silence: 20_000,
+  /** Time for which the server may not know the run, because a new server process must first find it. */
   unknown: 5_000,
+  /** Polling interval if events cannot be streamed. */
   poll: 2_000,
 };
 
@@ -42,7 +34,7 @@ interface Following {
   runId: string;
   /** Ends the generator without a further event. */
   signal: AbortSignal;
-  timing?: Partial<FollowTiming>;
+  timing?: Partial<typeof usualTiming>;
   /** Id of the last event that the caller has received. The server sends all later events. Default: only new events. */
   after?: string;
 }
