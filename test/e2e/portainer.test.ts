@@ -2,11 +2,12 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { svcProduct } from '../../src/core/names/product.ts';
+import { validateInstanceOptions } from '../../src/server/contract/validate-options.ts';
 import { listManualUpdateCommands } from '../../src/server/deployment/manual-commands.ts';
 import { composeText } from '../rig/compose-text.ts';
 import { engineSocket, removeNamed } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
+import { plainOptions } from '../server/deployment/container-details.ts';
 import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
@@ -140,11 +141,16 @@ describe('a stack in a volume of Portainer', () => {
 
     // The server knows the directory only as Portainer sees it, and shows a command for the directory on the host.
     await instance.publish('v1.2.0');
-    const names = { product: svcProduct, containerName: `${instance.name}-svc-updater` };
-    const settings = { version: 'v1.1.0', ...names, updaterImage };
+    const settings = validateInstanceOptions({
+      ...plainOptions,
+      version: 'v1.1.0',
+      containerName: `${instance.name}-svc-updater`,
+      updaterImage,
+      updaterSocket: engineSocket,
+    });
     const [command = ''] = listManualUpdateCommands(
       { project: instance.project, directory, directories: [], service: 'app' },
-      { ...settings, app: null, workers: null, updaterSocket: engineSocket, restorePoint: false },
+      settings,
       'v1.2.0',
     );
     await execa('sh', ['-c', command], { cwd: join(mountpoint, relative('/data', directory)) });

@@ -23,18 +23,6 @@ export interface KnownDeployment {
   swarm?: { own: ListedContainer; workers: readonly string[] };
 }
 
-type ManualUpdateSettings = Pick<
-  ValidatedInstanceOptions,
-  | 'version'
-  | 'product'
-  | 'containerName'
-  | 'updaterImage'
-  | 'updaterSocket'
-  | 'app'
-  | 'workers'
-  | 'restorePoint'
->;
-
 const socketPath = '/var/run/docker.sock';
 
 /**
@@ -43,7 +31,7 @@ const socketPath = '/var/run/docker.sock';
  */
 export function listManualUpdateCommands(
   known: KnownDeployment,
-  settings: ManualUpdateSettings,
+  settings: ValidatedInstanceOptions,
   target = 'vX.Y.Z',
 ): string[] {
   if (known.swarm) return listStackUpdateCommands(known.swarm, settings, target);
@@ -101,7 +89,7 @@ function formatProduct(product: Product, containerName: string): string {
  */
 function listStackUpdateCommands(
   { own, workers }: NonNullable<KnownDeployment['swarm']>,
-  { product, containerName, updaterImage, app, workers: named }: ManualUpdateSettings,
+  { product, containerName, updaterImage, app, workers: named }: ValidatedInstanceOptions,
   target: string,
 ): string[] {
   const stack = own.labels[swarmLabels.stack];

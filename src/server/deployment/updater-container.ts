@@ -50,20 +50,10 @@ interface UpdaterInvocation {
   initialFacts: InitialRunFacts;
 }
 
-type UpdaterSettings = Pick<
-  ValidatedInstanceOptions,
-  | 'product'
-  | 'containerName'
-  | 'updaterEnvironment'
-  | 'restorePoint'
-  | 'maxDowntimeSeconds'
-  | 'removeOldImages'
->;
-
 /** Returns the specification of an updater container (docs/contract.md 8.10). */
 export function buildUpdaterContainerSpec(
   deployment: Deployment,
-  settings: UpdaterSettings,
+  settings: ValidatedInstanceOptions,
   { command, image, services, initialFacts: origin }: UpdaterInvocation,
 ): ContainerSpec {
   const { product, containerName, updaterEnvironment } = settings;
@@ -137,7 +127,7 @@ export const createAdditionalUpdaterName = (
 export function buildAdditionalUpdaterSpec(
   word: AdditionalUpdaterPurpose,
   deployment: Deployment,
-  settings: UpdaterSettings,
+  settings: ValidatedInstanceOptions,
   order: UpdaterInvocation,
 ): ContainerSpec {
   const spec = buildUpdaterContainerSpec(deployment, settings, order);

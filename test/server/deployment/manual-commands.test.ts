@@ -1,27 +1,21 @@
 import { hostname } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { createProduct, svcProduct } from '../../../src/core/names/product.ts';
+import { createProduct } from '../../../src/core/names/product.ts';
 import { toListedContainer } from '../../../src/engine/objects/container.ts';
 import { swarmLabels } from '../../../src/engine/objects/labels.ts';
+import { validateInstanceOptions } from '../../../src/server/contract/validate-options.ts';
 import {
   type KnownDeployment,
   listManualUpdateCommands,
 } from '../../../src/server/deployment/manual-commands.ts';
+import { plainOptions } from './container-details.ts';
 
 const task = (imageReference: string) => ({
   ...toListedContainer({ Id: 'c'.repeat(64), Names: ['/svc_app.1.x'], Image: imageReference }),
   labels: { [swarmLabels.service]: 'svc_app', [swarmLabels.stack]: 'svc' },
 });
 
-const settings: Parameters<typeof listManualUpdateCommands>[1] = {
-  ...{
-    version: 'v1.4.2',
-    product: svcProduct,
-    containerName: 'svc-updater',
-    updaterImage: 'acme/svc-updater:1',
-  },
-  ...{ app: null, workers: null, updaterSocket: null, restorePoint: false },
-};
+const settings = validateInstanceOptions({ ...plainOptions, updaterImage: 'acme/svc-updater:1' });
 const socket = '/var/run/docker.sock';
 const named = 'docker run --rm --stop-timeout 120';
 const known = { project: 'svc', directory: '/opt/svc', directories: ['/opt/svc'], service: 'app' };

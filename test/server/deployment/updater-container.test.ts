@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createProduct, svcProduct } from '../../../src/core/names/product.ts';
+import { createProduct } from '../../../src/core/names/product.ts';
+import { validateInstanceOptions } from '../../../src/server/contract/validate-options.ts';
 import {
   buildUpdaterContainerSpec,
   initialRunFactsOf,
@@ -8,7 +9,7 @@ import {
 } from '../../../src/server/deployment/updater-container.ts';
 import { parseCommandLine } from '../../../src/updater/run/options/command-line.ts';
 import { updateOptionsOf } from '../../../src/updater/run/options/update-options.ts';
-import { details } from './container-details.ts';
+import { details, plainOptions } from './container-details.ts';
 import { homeOf } from './deployment-of.ts';
 
 const home = homeOf();
@@ -18,14 +19,7 @@ const order = {
   ...{ command: ['update', '--target', 'v1.5.0'] as const, image, services: null },
   initialFacts: origin,
 };
-const settings = {
-  product: svcProduct,
-  containerName: 'svc-updater',
-  updaterEnvironment: {},
-  restorePoint: false,
-  maxDowntimeSeconds: null,
-  removeOldImages: false,
-};
+const settings = validateInstanceOptions(plainOptions);
 
 /** No notifications, and the id of the server's container, which the updater trusts. */
 const own = ['SVC_UPDATER_NOTIFY=none', `SVC_UPDATER_CONTAINER=${'c'.repeat(64)}`];
