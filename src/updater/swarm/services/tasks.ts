@@ -50,42 +50,7 @@ export const createTaskObservations = (previous: Iterable<string>, started = fal
   steady: null,
 });
 
-export interface TaskSummary {
-  hasStarted: boolean;
-  /** Whether no task is known to have started, but at least one is `starting`. */
-  isStartUncertain: boolean;
-  /** Old tasks that have not ended, except those in `lost`. */
-  oldAlive: readonly SwarmTask[];
-  newAlive: readonly SwarmTask[];
-  /** Old tasks whose state and desired state are `running`. */
-  oldRunning: readonly SwarmTask[];
-  newRunning: readonly SwarmTask[];
-  /** Number of replicas with which Swarm removes only new tasks during a rollback; 0 if there is no such number. */
-  retainableReplicas: number;
-  /** Number of tasks that must be running now, excluding those counted in `waitingCount`. */
-  requiredCount: number;
-  /** Time in ms for which the running tasks have not changed. */
-  steadyMs: number;
-  /** Number of new tasks that have failed so far. */
-  failures: number;
-  /**
-   * Whether all required new tasks have run unchanged for 5 s, and all old tasks have ended or are lost. For a service
-   * that runs once: whether its tasks have succeeded.
-   */
-  isHealthy: boolean;
-  /** Whether the old tasks have run unchanged for 5 s and no new task is left. */
-  isRestored: boolean;
-  /** Old tasks on nodes that are down, where no task can be stopped. Empty before a new task has started. */
-  lost: readonly SwarmTask[];
-  /** New tasks on nodes that went down. */
-  lostNew: readonly SwarmTask[];
-  /** New tasks that cannot start while a node is down. Swarm waits for them before it updates the other tasks. */
-  stuck: readonly SwarmTask[];
-  /** Whether Swarm is still waiting for a stuck task, because no write has made it continue yet. */
-  isStuck: boolean;
-  /** Number of new tasks that cannot start until a node returns. */
-  waitingCount: number;
-}
+export interface TaskSummary extends ReturnType<typeof summarizeTasks> {}
 
 /** Time in ms for which the same tasks must run before they count as healthy. */
 const steadyMs = 5_000;
@@ -176,7 +141,7 @@ export function summarizeTasks(
   move: StackServiceUpdate,
   { spec, tasks, nodes }: { spec: Json; tasks: readonly SwarmTask[]; nodes: readonly SwarmNode[] },
   at: number,
-): TaskSummary {
+) {
   const isNew = ({ image }: SwarmTask) => image === move.image;
   const down = new Set(nodes.filter(isUnreachableNode).map(({ id }) => id));
   const isLost = ({ node, desiredState: wanted }: SwarmTask) => down.has(node) && wanted !== 'running';
@@ -207,30 +172,49 @@ export function summarizeTasks(
   const isSteady = !isNowhere && ids.length === needs && (needs === 0 || sameFor >= steadyMs);
   return {
     hasStarted: hasStartedOne,
+    /** Whether no task is known to have started, but at least one is `starting`. */
     isStartUncertain: !hasStartedOne && seen.starting.size > 0,
+    /** Old tasks that have not ended, except those in `lost`. */
     oldAlive: old.filter((task) => !lost.includes(task)),
     newAlive: fresh,
+    /** Old tasks whose state and desired state are `running`. */
     oldRunning,
     newRunning,
+    /** Number of replicas with which Swarm removes only new tasks during a rollback; 0 if there is no such number. */
     retainableReplicas: replicas === null ? oldRunning.length : countRetainableReplicas(alive, isNew),
+    /** Number of tasks that must be running now, excluding those counted in `waitingCount`. */
     requiredCount: needs,
+    /** Time in ms for which the running tasks have not changed. */
     steadyMs: sameFor,
+    /** Number of new tasks that have failed so far. */
     failures: [...seen.failed.values()].filter(({ state }) => !isOnce || state !== 'complete').length,
+    /**
+     * Whether all required new tasks have run unchanged for 5 s, and all old tasks have ended or are lost. For a service
+     * that runs once: whether its tasks have succeeded.
+     */
     isHealthy:
       old.length === lost.length &&
       (isOnce
         ? fresh.length === 0 && seen.done.size >= needs
         : isSteady && fresh.length === newRunning.length && newRunning.length === needs),
-    // Lost tasks are ignored, because tasks on a node that is down cannot be restored.
+    /**
+     * Whether the old tasks have run unchanged for 5 s and no new task is left. Lost tasks are ignored, because tasks on a
+     * node that is down cannot be restored.
+     */
     isRestored: isOnce
       ? fresh.length === 0
       : isSteady &&
         (fresh.length === 0 || hasNewImageBeforeRun(move)) &&
         [...old, ...fresh].every((task) => isRunningTask(task) || isLost(task)),
+    /** Old tasks on nodes that are down, where no task can be stopped. Empty before a new task has started. */
     lost,
+    /** New tasks on nodes that went down. */
     lostNew,
+    /** New tasks that cannot start while a node is down. Swarm waits for them before it updates the other tasks. */
     stuck,
+    /** Whether Swarm is still waiting for a stuck task, because no write has made it continue yet. */
     isStuck: stuck.some(({ id }) => !seen.bypassed.has(id)),
+    /** Number of new tasks that cannot start until a node returns. */
     waitingCount: waiting.length,
   };
 }
