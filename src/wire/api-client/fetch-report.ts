@@ -15,7 +15,7 @@ export async function fetchReport(
   if (opened.kind !== 'ok') return toTimeoutIfLate(opened, late);
   if (opened.value === null) return createNoResponseResult({ what: 'other', status: 204, type: '' });
   try {
-    const value = await readResponseBytes(opened.value);
+    const value = await readResponseBytes({ body: opened.value });
     return value ? { kind: 'ok', value } : createNoResponseResult({ what: 'large' });
   } catch (cause) {
     return toTimeoutIfLate(createNoResponseResult({ what: 'nothing', cause }), late);

@@ -37,7 +37,8 @@ export async function findResponseFailure(
   const { status } = response;
   const type = mediaType(response);
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400) || status === 401) {
-    await cancelResponseBody(response);
+    // An unread body would keep the connection open.
+    await response.body?.cancel().catch(() => {});
     const inFront =
       status === 401 && type !== 'application/problem+json' ? findProxyLoginScheme(response) : null;
     return { kind: 'logged-out', status, location: response.headers.get('location'), inFront };
@@ -50,7 +51,7 @@ export async function findResponseFailure(
   }
   if (response.ok && expected.includes(type)) return null;
   // Another program, such as a proxy, has responded: the server's own errors have the type problem+json.
-  await cancelResponseBody(response);
+  await response.body?.cancel().catch(() => {});
   return createNoResponseResult({ what: 'other', status, type });
 }
 
@@ -74,8 +75,3 @@ export async function readResponseJson(
     return { why: { what: 'other', status: response.status, type: mediaType(response) } };
   }
 }
-
-/** An unread body would keep the connection open. */
-export const cancelResponseBody = async (response: Response): Promise<void> => {
-  await response.body?.cancel().catch(() => {});
-};

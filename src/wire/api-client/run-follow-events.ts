@@ -142,7 +142,7 @@ async function* streamPieces(
   let hasSpoken = false;
   let timer = setTimeout(() => dead.abort(), silence);
   try {
-    for await (const event of readEventStream(opened.value.body)) {
+    for await (const event of readEventStream(opened.value)) {
       clearTimeout(timer);
       timer = setTimeout(() => dead.abort(), silence);
       hasSpoken = true;

@@ -63,10 +63,9 @@ export interface RollbackRequestBody extends Omit<UpdateRequestBody, 'target' | 
   confirm: string;
 }
 
-/** Response with an unread body. */
-interface OpenStream {
-  body: NonNullable<Response['body']>;
-}
+type StatusResult = RequestResult<Status | NonAdminStatus>;
+/** Unread body of a response; null if there is no body. */
+type OpenResult = RequestResult<Response['body']>;
 
 /**
  * Client for the server's endpoints, for pages and programs. Methods never reject: the result's `kind` indicates a
@@ -85,7 +84,7 @@ export class UpdateApiClient {
     refresh = false,
     notes = false,
     signal,
-  }: Waiting & { refresh?: boolean; notes?: boolean } = {}): Promise<RequestResult<Status | NonAdminStatus>> {
+  }: Waiting & { refresh?: boolean; notes?: boolean } = {}): Promise<StatusResult> {
     const query = [...(refresh ? ['refresh=1'] : []), ...(notes ? ['notes=1'] : [])].join('&');
     const deadline = refresh ? this.#deadlines.refresh : this.#deadlines.read;
     return this.#ask(parseStatus, { path: query && `?${query}`, deadline, signal });
@@ -128,23 +127,17 @@ export class UpdateApiClient {
     return this.#change(parseRunWithServerTime, { method: 'POST', path: '/rollback', body: order, signal });
   }
 
-  setChannel(channel: string, { signal }: Waiting = {}): Promise<RequestResult<Status | NonAdminStatus>> {
+  setChannel(channel: string, { signal }: Waiting = {}): Promise<StatusResult> {
     return this.#change(parseStatus, { method: 'PUT', path: '/channel', body: { channel }, signal });
   }
 
   /** Returns a 400 problem if a setting is invalid, such as an unknown time zone. */
-  setAutomatic(
-    choice: AutomaticUpdatesRequestBody,
-    { signal }: Waiting = {},
-  ): Promise<RequestResult<Status | NonAdminStatus>> {
+  setAutomatic(choice: AutomaticUpdatesRequestBody, { signal }: Waiting = {}): Promise<StatusResult> {
     return this.#change(parseStatus, { method: 'PUT', path: '/automatic', body: choice, signal });
   }
 
   /** Skips the newest release until a newer release is published; null makes the skipped release available again. */
-  skipRelease(
-    version: string | null,
-    { signal }: Waiting = {},
-  ): Promise<RequestResult<Status | NonAdminStatus>> {
+  skipRelease(version: string | null, { signal }: Waiting = {}): Promise<StatusResult> {
     return this.#change(parseStatus, { method: 'PUT', path: '/skip', body: { version }, signal });
   }
 
@@ -152,19 +145,14 @@ export class UpdateApiClient {
    * Opens the event stream after the event `lastEventId`. The result's `value` is null if no more events follow. To
    * close the stream, abort the signal.
    */
-  openEventStream(
-    lastEventId: string | null,
-    signal: AbortSignal,
-  ): Promise<RequestResult<OpenStream | null>> {
+  openEventStream(lastEventId: string | null, signal: AbortSignal): Promise<OpenResult> {
     // The id is a query parameter, because a custom header would cause a CORS preflight request.
     const path = `/progress${lastEventId === null ? '' : `?lastEventId=${encodeURIComponent(lastEventId)}`}`;
     return this.open({ path, accept: stream, signal });
   }
 
   /** Opens a response whose body the caller reads. The result's `value` is null if there is no body. */
-  async open(
-    question: Question & { accept: string; signal: AbortSignal },
-  ): Promise<RequestResult<OpenStream | null>> {
+  async open(question: Question & { accept: string; signal: AbortSignal }): Promise<OpenResult> {
     const { accept, deadline = this.#deadlines.read, signal } = question;
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), deadline);
@@ -174,7 +162,7 @@ export class UpdateApiClient {
       const refusal = await findResponseFailure(response, [accept]);
       if (refusal) return refusal;
       return response.body
-        ? { kind: 'ok', value: { body: response.body } }
+        ? { kind: 'ok', value: response.body }
         : createNoResponseResult({ what: 'other', status: response.status, type: accept });
     } catch (cause) {
       return late.signal.aborted
