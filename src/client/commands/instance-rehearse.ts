@@ -1,4 +1,3 @@
-import { isRequestableTarget } from '../../core/release/channel.ts';
 import { presentRehearsal } from '../../presentation/present-status.ts';
 import type { Problem } from '../../wire/api-client/parse-responses.ts';
 import type { FailedResult } from '../../wire/api-client/request-result.ts';
@@ -25,23 +24,14 @@ import {
   formatServerMessage,
   joinLines,
 } from '../output/text.ts';
-import { chooseUpdateTarget, problemReasonOf } from '../start/choose-update-target.ts';
+import { chooseUpdateTarget, createTargetOptions, problemReasonOf } from '../start/choose-update-target.ts';
 import { promptForNewSettings } from '../start/prompt-for-new-settings.ts';
 
 export const instanceRehearseCommand: ClientCommand = {
   name: 'instance rehearse',
   summary: 'Try the update on a copy of the data ({product} is suspended for up to 30 seconds)',
   options: {
-    target: {
-      value: 'VERSION',
-      form: [{ test: isRequestableTarget }, '"canary" or a version such as v1.5.0'],
-      help: 'Version to rehearse, e.g. v1.5.0, or canary (default: the offered version)',
-    },
-    set: {
-      value: 'NAME[=VALUE]',
-      isList: true,
-      help: 'Value for a new setting; without =VALUE, {product} asks for it',
-    },
+    ...createTargetOptions('rehearse'),
     cancel: { help: 'Cancel the rehearsal in progress' },
   },
   examples: [
@@ -116,7 +106,11 @@ async function follow(session: Session, { startedAt, version }: Rehearsal): Prom
   let lastLine = '';
   for (let seenAt = now(); ; ) {
     const response = await reader.fetchStatus({ signal });
-    if (signal.aborted) throw createInterruptedFollowError();
+    if (signal.aborted)
+      throw new CommandFailedError(
+        interruptedExitCode,
+        `The rehearsal continues. To cancel it: ${getProductNames().name} instance rehearse --cancel`,
+      );
     if (response.kind === 'logged-out') throw createRequestFailedError(response, session);
     const status = response.kind === 'ok' && 'rehearsal' in response.value ? response.value : null;
     // After a restart, the server first has to find the rehearsal again.
@@ -137,20 +131,11 @@ async function follow(session: Session, { startedAt, version }: Rehearsal): Prom
       return 'cancelled';
     } else if (now() - seenAt > maxMissingMs) {
       if (response.kind !== 'ok') throw createRequestFailedError(response, session);
-      throw createLostError();
+      throw new CommandFailedError(
+        1,
+        `The server no longer reports the rehearsal, so its result is unknown. To see the running version: ${getProductNames().name} instance status`,
+      );
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
-
-const createInterruptedFollowError = () =>
-  new CommandFailedError(
-    interruptedExitCode,
-    `The rehearsal continues. To cancel it: ${getProductNames().name} instance rehearse --cancel`,
-  );
-
-const createLostError = () =>
-  new CommandFailedError(
-    1,
-    `The server no longer reports the rehearsal, so its result is unknown. To see the running version: ${getProductNames().name} instance status`,
-  );

@@ -1,4 +1,3 @@
-import { isRequestableTarget } from '../../core/release/channel.ts';
 import { formatRestorePointNotice } from '../../presentation/present-status.ts';
 import { isAdminStatus, type Problem } from '../../wire/api-client/parse-responses.ts';
 import type { UpdateRequestBody } from '../../wire/api-client/update-api-client.ts';
@@ -16,6 +15,7 @@ import { escapeResponseTexts } from '../output/text.ts';
 import {
   chooseUpdateTarget,
   createNotStartedResult,
+  createTargetOptions,
   type NotStartedResult,
   problemReasonOf,
 } from '../start/choose-update-target.ts';
@@ -32,16 +32,7 @@ export const instanceUpdateCommand: ClientCommand = {
   name: 'instance update',
   summary: 'Update {product} and follow the update until the new version responds',
   options: {
-    target: {
-      value: 'VERSION',
-      form: [{ test: isRequestableTarget }, '"canary" or a version such as v1.5.0'],
-      help: 'Version to install, e.g. v1.5.0, or canary (default: the offered version)',
-    },
-    set: {
-      value: 'NAME[=VALUE]',
-      isList: true,
-      help: 'Value for a new setting; without =VALUE, {product} asks for it',
-    },
+    ...createTargetOptions('install'),
     'all-steps': { help: 'Install all releases on the upgrade path, one after the other' },
     ...createStartOptions(
       'update',

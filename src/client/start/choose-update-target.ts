@@ -1,4 +1,5 @@
-import { isNewerVersion } from '../../core/release/channel.ts';
+import type { OptionTable } from '../../core/command-line/option-row.ts';
+import { isNewerVersion, isRequestableTarget } from '../../core/release/channel.ts';
 import type { Problem } from '../../wire/api-client/parse-responses.ts';
 import type { UpdateRequestBody } from '../../wire/api-client/update-api-client.ts';
 import type { RunKind } from '../../wire/codes.ts';
@@ -7,6 +8,20 @@ import { getProductNames } from '../command-line/product-names.ts';
 import type { ClientCommandResult } from '../output/run-result-text.ts';
 import { formatAvailableUpdate, formatBlockingReason } from '../output/status-lines.ts';
 import { escapeResponseTexts } from '../output/text.ts';
+
+/** Options that `update` and `rehearse` have in common. */
+export const createTargetOptions = (verb: 'install' | 'rehearse'): OptionTable => ({
+  target: {
+    value: 'VERSION',
+    form: [{ test: isRequestableTarget }, '"canary" or a version such as v1.5.0'],
+    help: `Version to ${verb}, e.g. v1.5.0, or canary (default: the offered version)`,
+  },
+  set: {
+    value: 'NAME[=VALUE]',
+    isList: true,
+    help: 'Value for a new setting; without =VALUE, {product} asks for it',
+  },
+});
 
 /** Output and exit code of a command that has not started a run. */
 export interface NotStartedResult extends ClientCommandResult {
