@@ -88,7 +88,7 @@ export class Rehearser implements RepeatedCheck {
   async findFacts(): Promise<RehearsalFacts> {
     const followed = this.#followed;
     const running = followed !== null && !followed.record.hasEnded ? describe(followed) : null;
-    const stored = await this.#readResults();
+    const stored = (await this.#parts.ledger.read('rehearsals')) ?? [];
     // The result may not be stored yet.
     const isNew = followed?.record.hasEnded && !followed.isStored && isRehearsalResult(followed.record.run);
     const results = isNew ? (addRehearsalResult(stored, describe(followed)) ?? []) : stored;
@@ -184,10 +184,6 @@ export class Rehearser implements RepeatedCheck {
     this.#failure = cause.message;
     const message = 'the rehearsal could not be started or observed';
     if (isNewProblem) this.#parts.settings.log({ level: 'info', message, cause });
-  }
-
-  async #readResults(): Promise<Rehearsal[]> {
-    return (await this.#parts.ledger.read('rehearsals')) ?? [];
   }
 
   /**

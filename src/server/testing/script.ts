@@ -1,15 +1,16 @@
 import type { ProductOptions } from '../../core/names/product.ts';
 import { type EndState, type launchStates, type PhaseName, phaseNames } from '../../wire/codes.ts';
-import type {
-  BlockingJob,
-  NextRelease,
-  PublishedRelease,
-  Reason,
-  Rehearsal,
-  RestorePoint,
-  RollbackOffer,
-  Run,
-  Status,
+import {
+  type BlockingJob,
+  type NextRelease,
+  type PublishedRelease,
+  type Reason,
+  type Rehearsal,
+  type RestorePoint,
+  type RollbackOffer,
+  type Run,
+  rehearsalSchema,
+  type Status,
 } from '../../wire/status.ts';
 import type { Awaitable, Caller } from '../contract/instance-options.ts';
 
@@ -197,14 +198,7 @@ export const entryOrLast = <T>(list: readonly T[] | undefined, at: number, usual
 export const completeNextRelease = (next: ScriptedStatus['next']): NextRelease | null =>
   next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], settings: [], ...next };
 
-export const createRunningRehearsal = (version: string, by: string): Rehearsal => ({
-  version,
-  state: 'running',
-  startedAt: new Date().toISOString(),
-  endedAt: null,
-  by,
-  message: 'copying the data',
-  advice: null,
-  readySeconds: null,
-  log: null,
-});
+export const createRunningRehearsal = (version: string, by: string): Rehearsal => {
+  const startedAt = new Date().toISOString();
+  return rehearsalSchema.read({ version, by, startedAt, message: 'copying the data' }) as Rehearsal;
+};
