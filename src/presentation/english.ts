@@ -256,8 +256,6 @@ export const englishTexts = {
   dataSaved: (product: string, to: string, from: string) =>
     `Data is saved first. If ${to} fails, ${product} rolls back to ${from} and restores the data.`,
   allUnavailable: (product: string) => `${product} will be unavailable while the last changes are copied.`,
-  allUnavailableAsLast: (product: string, time: string) =>
-    `${product} will be unavailable for about ${time} (based on the last update).`,
   allUnavailableAbout: (product: string, time: string) =>
     `${product} will be unavailable for about ${time} (a guess).`,
   estimatedDuration: (time: string) => `The update takes about ${time}.`,
