@@ -162,25 +162,17 @@ export const resolveTextVariables = (
 
 export const formatLineLocation = ({ name }: ComposeSource, line: number): string => `${name} line ${line}`;
 
-/** The `-f` files, and all files to which they refer, directly or through other files. */
-interface IncludeTree {
-  /**
-   * Compose files, starting with the `-f` files. A file with several base directories is listed once for each of them.
-   */
-  sources: ComposeSource[];
-  /** Compose files to which `include` and `extends` refer, each once, including missing files. */
-  composeFiles: ReferencedFile[];
-  /** Env files to which `include` entries refer, each once, including missing files. */
-  envFiles: ReferencedFile[];
-}
-
 /**
+ * Returns the `-f` files, and all files to which they refer, directly or through other files.
  * @throws UpdateError compose-invalid if there are more than 1000 files, for example because files include each other
  */
-export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
+export function resolveIncludeTree(files: ProjectFiles) {
+  /** Compose files to which `include` and `extends` refer, each once, including missing files. */
   const composeFiles = new Map<string, ReferencedFile>();
+  /** Env files to which `include` entries refer, each once, including missing files. */
   const envFiles = new Map<string, ReferencedFile>();
   const seen = new Set<string>();
+  /** Compose files, starting with the `-f` files. */
   const layers: ComposeSource[] = [];
   const queue = listRootSources(files);
   for (let layer = queue.shift(); layer; layer = queue.shift()) {

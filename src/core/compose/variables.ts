@@ -167,16 +167,11 @@ function unescaped(whole: string, octal: string | undefined, letter: string | un
   return letter === undefined ? whole : (escapes[letter] ?? whole);
 }
 
-interface UnsetVariables {
-  /** Required variables: `${V:?}`. */
-  required: string[];
-  /** Unset variables for which compose uses an empty string: `${V}` without a default. */
-  empty: string[];
-}
-
 /** Returns each unset variable once, in the order of the file. Comments and keys are ignored. */
-export function findUnsetVariables(file: TextFile, variables: ComposeVariableLookup): UnsetVariables {
+export function findUnsetVariables(file: TextFile, variables: ComposeVariableLookup) {
+  /** Required variables: `${V:?}`. */
   const required = new Set<string>();
+  /** Unset variables for which compose uses an empty string: `${V}` without a default. */
   const empty = new Set<string>();
   const standIn = createSourceMappedText('1', '', -1, { via: 'variable' });
   for (const text of parseYamlStringValues(file)) {
