@@ -46,22 +46,17 @@ const noNodeConstraint = 'node.id==nobody';
 const nudgeLabel = 'svc-updater.nudge';
 
 /** Values of a spec that may change during a run. */
-export interface MutableSpecValues {
-  /** Number of replicas that the owner currently wants; null for a global service. */
-  replicas: number | null;
-  /** Counter that each forced update increments. */
-  forced: number;
-  /** Number of old tasks to retain while Swarm removes new tasks. */
-  held: number;
-  /** Ids of the eligible nodes that run no old task of a global service. */
-  nodesWithout: readonly string[];
-}
+export interface MutableSpecValues extends ReturnType<typeof mutableSpecValuesOf> {}
 
-export const mutableSpecValuesOf = (spec: Json): MutableSpecValues => ({
+export const mutableSpecValuesOf = (spec: Json) => ({
+  /** Number of replicas that the owner currently wants; null for a global service. */
   replicas: replicaCountOf(spec),
+  /** Counter that each forced update increments. */
   forced: Number(toObject(spec.TaskTemplate).ForceUpdate ?? 0),
+  /** Number of old tasks to retain while Swarm removes new tasks. */
   held: 0,
-  nodesWithout: [],
+  /** Ids of the eligible nodes that run no old task of a global service. */
+  nodesWithout: [] as readonly string[],
 });
 
 /**

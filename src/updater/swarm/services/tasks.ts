@@ -14,40 +14,30 @@ import {
 } from './specs.ts';
 
 /** Observations of new tasks from all polls. One poll is not enough, because Swarm deletes ended tasks. */
-export interface TaskObservations {
+export interface TaskObservations extends ReturnType<typeof createTaskObservations> {}
+
+export const createTaskObservations = (previous: Iterable<string>, started = false) => ({
   /** Ids of the tasks that existed before the update. */
-  readonly earlier: ReadonlySet<string>;
+  earlier: new Set(previous),
   /** Last state of each new task, keyed by task id. `at` is the time of the request in ms. */
-  readonly states: Map<string, { state: string; node: string; at: number }>;
+  states: new Map<string, { state: string; node: string; at: number }>(),
   /** New tasks that failed, were rejected, or exited on their own, keyed by task id. */
-  readonly failed: Map<string, SwarmTask>;
+  failed: new Map<string, SwarmTask>(),
   /**
    * Ids of new tasks that started, perhaps unseen between two polls. A single entry rules out a rollback
-   * (docs/contract.md 11.5).
+   * (docs/contract.md 11.5). `before` stands for a new task whose start the killed run recorded.
    */
-  readonly started: Set<string>;
+  started: new Set(started ? ['before'] : []),
   /** Ids of new tasks in the state `starting`. Only a later state shows whether their container has started. */
-  readonly starting: Set<string>;
+  starting: new Set<string>(),
   /**
    * Ids of new tasks that cannot start while a node is down. After a write by this run, Swarm no longer waits for them.
    */
-  readonly bypassed: Set<string>;
+  bypassed: new Set<string>(),
   /** Slots (for a global service: node ids) whose new task has succeeded. */
-  readonly done: Set<string>;
+  done: new Set<string>(),
   /** `ids` identifies the running tasks and their required number; `since` is the time of the last change in ms. */
-  steady: { ids: string; since: number } | null;
-}
-
-export const createTaskObservations = (previous: Iterable<string>, started = false): TaskObservations => ({
-  earlier: new Set(previous),
-  states: new Map(),
-  failed: new Map(),
-  // Placeholder for a new task whose start the killed run recorded.
-  started: new Set(started ? ['before'] : []),
-  starting: new Set(),
-  bypassed: new Set(),
-  done: new Set(),
-  steady: null,
+  steady: null as { ids: string; since: number } | null,
 });
 
 export interface TaskSummary extends ReturnType<typeof summarizeTasks> {}
