@@ -1,5 +1,4 @@
 import { automaticCaller } from '../../wire/codes.ts';
-import type { NextRelease } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
 import {
   type AutomaticUpdateSettings,
@@ -11,12 +10,6 @@ import type { RunStarter } from '../run/request/run-starter.ts';
 import type { ServerContextWithRuns } from '../run/request/server-context-with-runs.ts';
 import { chooseAutomaticStep, decideAutomaticUpdate, isTimeWindowOver } from './decide-automatic-update.ts';
 import { findPendingUpgradeStep } from './upgrade-path-runner.ts';
-
-/** Release whose automatic update is due, and what to do now. */
-interface DueUpdate {
-  next: NextRelease;
-  step: ReturnType<typeof chooseAutomaticStep>;
-}
 
 /**
  * Starts automatic updates in their time windows. Stored runs show which windows were used, so all servers together
@@ -100,11 +93,11 @@ export class AutomaticUpdateScheduler implements RepeatedCheck {
   }
 
   /**
-   * Returns the available release if its automatic update is due. Returns null if it is not due, or if an upgrade path
-   * is in progress.
+   * Returns the available release if its automatic update is due, and what to do now. Returns null if it is not due, or
+   * if an upgrade path is in progress.
    * @throws ApplicationError if the store fails
    */
-  async #findDue(settings: AutomaticUpdateSettings): Promise<DueUpdate | null> {
+  async #findDue(settings: AutomaticUpdateSettings) {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
     const rehearsals = await this.#rehearser.findFacts();
