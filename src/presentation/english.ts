@@ -91,7 +91,7 @@ export const englishTexts = {
   adminsOnly: (product: string) => `Only admins can update ${product}`,
   youAreRunning: (version: string) => `You are running ${version}`,
   loggedOut: 'You are not logged in',
-  loggedOutAbout: 'Log in and reload this page. An update in progress continues.',
+  loggedOutAbout: 'Log in and reload this page. If an update is in progress, it continues.',
   otherPage: 'This address now shows a different page, possibly a login page',
   otherPageDuringUpdate: 'The update continues on the server.',
   otherPageAbout: 'Reload this page to continue.',

@@ -114,6 +114,7 @@ export function presentAvailableUpdate(
   const isMajor = next?.major || (path.length > 0 && majorOf(goal) !== majorOf(version));
   const published = t.age(release?.publishedAt);
   const notes = createPageLink(release?.url, t.releaseNotes);
+  const check = createCheckButton(context, t, 'quiet');
   const update: Presentation = {
     kind: 'available',
     heading: t.available(shown),
@@ -124,7 +125,7 @@ export function presentAvailableUpdate(
       published && t.publishedAgo(published),
     ),
     parts: [createMutedText(t.youSkipped(shown, t.age(skipped?.since)))],
-    actions: [createButton('unskip', t.offerAgain, { kind: 'skip', version: null }, 'primary'), notes],
+    actions: [createButton('unskip', t.offerAgain, { kind: 'skip', version: null }, 'primary'), check, notes],
   };
   if (skipped) return update;
   const preparation = preparationText(status, to, t);
@@ -171,7 +172,7 @@ export function presentAvailableUpdate(
       createRehearsalButton(status, t),
       // A required intermediate release cannot be skipped.
       later === null && createButton('skip', t.skipThis, { kind: 'skip', version: goal }, 'quiet'),
-      createCheckButton(context, t, 'quiet'),
+      check,
       notes,
     ],
   };

@@ -228,7 +228,7 @@ describe.concurrent('a page with a cookie', () => {
       await page.keyboard.press('Escape');
       await button(page, /^Updating…/).click();
       await heading(page, 'You are not logged in').waitFor();
-      await dialog(page).locator('p').getByText('An update in progress continues.').waitFor();
+      await dialog(page).locator('p').getByText('If an update is in progress, it continues.').waitFor();
       expect(await button(page, 'Reload').isVisible()).toBe(true);
       expect(await page.locator('svc-update-notice [part=bar]').innerText()).toBe('v1.4.2');
       const count = () => server.asked.length;

@@ -22,6 +22,7 @@ services:
       SVC_SERVE_FEED: '{ "url": "http://feed/releases.json" }'
   feed:
     image: busybox
+    init: true
     command: [httpd, -f, -h, /feed]
     volumes: ['./feed:/feed:ro']
 END

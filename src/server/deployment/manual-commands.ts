@@ -48,6 +48,7 @@ export function listManualUpdateCommands(
     ...(credentials ? ['-v', `${credentials}:/root/.docker/config.json:ro`] : []),
     ...(product === svcProduct ? [] : ['-e', `SVC_UPDATER_PRODUCT=${formatProduct(product, containerName)}`]),
   ];
+  const isSaving = restorePoint && !isPodman;
   const program = isPodman ? 'podman' : 'docker';
   // Without the option, the server runs in the product's own image of svc-updater.
   const ownImage = product.updatesImage && `${product.updatesImage}:${version}`;
@@ -55,12 +56,13 @@ export function listManualUpdateCommands(
   const updaterOptions = [
     ...(project && directory ? ['--project', project, '--dir', directory] : []),
     ...(isUsual ? [] : services.flatMap((name) => ['--service', name])),
-    ...(restorePoint && !isPodman ? ['--restore-point'] : []),
+    ...(isSaving ? ['--restore-point'] : []),
     ...['--target', target],
   ];
   return [
     [
-      `${program} run --rm --stop-timeout 120`,
+      // A crashed updater is restarted, because it may have stopped services to save their data.
+      `${program} run ${isSaving ? '--restart on-failure:3' : '--rm'} --stop-timeout 120`,
       ...engineOptions.map(quoteForShell),
       // The shell inserts the compose directory if the directory on the host is unknown.
       ...(isMounted ? [] : [directory ? `-v "$PWD":${quoteForShell(directory)}` : '-v "$PWD:$PWD"']),

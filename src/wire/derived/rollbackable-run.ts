@@ -18,12 +18,13 @@ export function findRollbackableRun(past: readonly Run[]): RollbackableRun | nul
 const changing: readonly Run['outcome'][] = ['updated', 'broken', 'crashed'];
 
 /**
- * Returns the downtime of the last run that saved a restore point, until the new version was running if that was
+ * Returns the downtime of the last successful run that saved a restore point, until the new version was running if that was
  * measured; null if the downtime is unknown. @param past - runs, newest first
  */
 export function findDataSavingDowntimeSeconds(past: readonly Run[]): number | null {
   const last = past.find(
-    ({ restorePoint }) => restorePoint !== null && restorePoint.downtimeSeconds !== null,
+    ({ outcome, restorePoint }) =>
+      outcome === 'updated' && restorePoint !== null && restorePoint.downtimeSeconds !== null,
   );
   const saving = last?.restorePoint?.downtimeSeconds ?? null;
   return saving === null ? null : Math.max(saving, last?.downtimeSeconds ?? 0);

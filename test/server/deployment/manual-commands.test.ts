@@ -54,7 +54,7 @@ describe('the list of manual commands', () => {
       'has the host path of the socket, and saves a restore point if the server does',
       {},
       { updaterSocket: '/run/user/1000/docker.sock', restorePoint: true },
-      `${named} -v /run/user/1000/docker.sock:${socket} -v "$PWD:$PWD" acme/svc-updater:1 --restore-point --target v1.5.0`,
+      `docker run --restart on-failure:3 --stop-timeout 120 -v /run/user/1000/docker.sock:${socket} -v "$PWD:$PWD" acme/svc-updater:1 --restore-point --target v1.5.0`,
     ],
     [
       'runs Podman, which supports no restore points',

@@ -38,8 +38,8 @@ describe('the update that can be rolled back', () => {
 describe('the downtime of a restore point', () => {
   it.each<[string, Run[], number | null]>([
     [
-      'are those of the last one',
-      [past('updated'), past('failed', { restorePoint: point }), past('updated')],
+      'is that of the last one that succeeded',
+      [past('updated'), past('failed', { restorePoint: point, downtimeSeconds: 90 }), saved],
       12.5,
     ],
     [

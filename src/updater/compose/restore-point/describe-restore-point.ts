@@ -68,7 +68,7 @@ export function describeRestorePoint(
   const left = [...excluded, ...outside.map((host) => `the database on ${host}`)];
   const listed = (names: readonly string[], sentence: string, after = '') =>
     names.length > 0 ? [`${sentence}: ${joinWithAnd(names)}${after}`] : [];
-  const unavailable = `${[name, ...services].join(', ')} will be unavailable for ${formatDowntimeEstimate(downtime)} while the data is saved, and ${name} until the new version is ready`;
+  const unavailable = `${[name, ...services].join(', ')} will be unavailable for ${formatDowntimeEstimate(downtime)} while the data is saved; after that, ${name} stays unavailable until the new version is ready`;
   return [
     `the restore point will contain ${joinWithAnd(saved) || 'no data, because no covered service has a writable mount with data'}`,
     ...listed(left, 'excluded from the restore point and therefore not restored by a rollback'),

@@ -33,7 +33,7 @@ it('describes a restore point', () => {
     'not in the restore point: app:/tmp (in memory)',
     'services that will be stopped while the data is saved, then started again: db',
     'services that keep data only in memory and are restarted after a rollback: mq',
-    'svc, db will be unavailable for 3 to 68 s (a guess, with up to 60 s for stopping containers) while the data is saved, and svc until the new version is ready',
+    'svc, db will be unavailable for 3 to 68 s (a guess, with up to 60 s for stopping containers) while the data is saved; after that, svc stays unavailable until the new version is ready',
     'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
     'these running containers will not be updated and will lose their connection to the data services: report-1 (db); a rollback discards everything that they write after the data is saved',
   ]);
