@@ -149,14 +149,10 @@ function causeParts(run: Run, t: TextsAndFormats): (PresentationPart | false)[] 
   const { cause, code, rolledBack, steps, to } = run;
   const isDeep = steps.some(({ state }) => ['write', 'save', 'recreate', 'verify'].includes(state));
   // The heading of a rolled-back update already contains the cause.
-  const shown = rolledBack !== null && to !== null ? null : (cause ?? code);
+  const isInHeading = rolledBack !== null && to !== null;
   return [
     isDeep && { kind: 'phases', phases: presentPhases(run, t) },
-    shown !== null && {
-      kind: 'cause',
-      text: shown === code ? code : t.sentence(shown),
-      code: shown === code ? null : code,
-    },
+    !isInHeading && cause !== null && { kind: 'cause', text: t.sentence(cause), code },
   ];
 }
 

@@ -89,7 +89,7 @@ const failures = {
     meaning:
       'The new version failed. The old version is running again with the files and the data from before the update.',
     advice:
-      'Send the log, which contains the output of the new version, to the publisher, and wait for the next release. If the cause is on this machine, such as a full disk, fix it, and run {command} again.',
+      'The log contains the output of the new version. If the cause is on this machine, such as a full disk or a missing setting, fix it and run {command} again. Otherwise, report the output to the publisher, and wait for the next release.',
   },
   'recreate-failed': {
     meaning:
