@@ -176,14 +176,15 @@ function resultActions(
   if (isSuccessfulOrCancelledRun(run)) return [close('primary')];
   const report = createButton('report', t.copyReport, { kind: 'report', run });
   if (kind === 'other-end') return [close('primary'), report];
-  const label = kind === 'failed' ? t.tryAgain : t.checkAgain;
-  const again = createButton(
-    'again',
-    label,
-    { kind: 'try-again', run, order: createRetryRequest(run, status, version) },
-    'primary',
+  const order = createRetryRequest(run, status, version);
+  const again = createButton('again', t.tryAgain, { kind: 'try-again', run, order }, 'primary');
+  const check = createButton(
+    'check',
+    t.checkAgain,
+    { kind: 'try-again', run, order: null },
+    order ? undefined : 'primary',
   );
-  return [again, report, close('quiet end')];
+  return [order && again, check, report, close('quiet end')];
 }
 
 /** Returns null if the run cannot be repeated. */

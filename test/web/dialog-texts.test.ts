@@ -37,8 +37,8 @@ const minute = 60_000;
 const ago = (milliseconds: number): string => new Date(begun - milliseconds).toISOString();
 const days = (count: number): number => count * 1440 * minute;
 const past: PageAction = { kind: 'history', runs: [endedRun('updated', { id: 'past', downtimeSeconds: 2 })] };
-const offer = 'Update now | Try on a copy | Skip this version';
-const afterFailure = 'Try again | Copy report | Close';
+const offer = 'Update now | Try on a copy | Skip this version | Check again';
+const afterFailure = 'Try again | Check again | Copy report | Close';
 const recalled = { version: 'v1.4.2', why: 'it deletes backups', url: 'https://example.org/recall' };
 const covered: PageAction = {
   kind: 'history',
@@ -145,7 +145,7 @@ it.each<
       'Copying the data (1.2 GB).',
       'Started 2 min ago.',
     ],
-    'Update now | Cancel rehearsal | Skip this version',
+    'Update now | Cancel rehearsal | Skip this version | Check again',
   ],
   [
     'a rehearsal that was successful, and the expected downtime',
@@ -162,6 +162,12 @@ it.each<
       'svc will be unavailable for at least 43 s (based on the rehearsal).',
     ],
     offer,
+  ],
+  [
+    'a skipped version',
+    [status({ skipped: { version: 'v1.5.0', since: null } })],
+    ['v1.5.0 is available', 'You skipped v1.5.0.'],
+    'Offer again | Check again',
   ],
   [
     'a rehearsal that failed',
@@ -257,7 +263,7 @@ it.each<
       '2 updates are required.',
       'Migrations cannot be undone.',
     ],
-    'Update to v2.0.0 | Try on a copy | Skip this version',
+    'Update to v2.0.0 | Try on a copy | Skip this version | Check again',
   ],
   [
     'jobs that block the update',
@@ -512,7 +518,7 @@ it.each<
     'an unhealthy new version',
     [ended('broken', { code: 'broken', message: 'its migrations may have run' })],
     ['v1.5.0 was installed but is unhealthy', 'Its migrations may have run.', 'v1.4.2 is now running.'],
-    'Check again | Copy report | Close',
+    afterFailure,
   ],
   [
     'an outcome that the page does not know',
@@ -601,6 +607,7 @@ it('a dialog has no start or rollback button while a request is pending', () => 
     'Update now',
     'Try on a copy',
     'Skip this version',
+    'Check again',
     'Roll back to v1.4.1…',
   ]);
   expect(buttonsAfter(pressed, status())).toEqual([]);

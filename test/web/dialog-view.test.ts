@@ -221,7 +221,7 @@ describe('the first view of a dialog', () => {
       { ...order, when: 'idle' },
     ]);
     const stopped = status({ ...onTheWay, run: endedRun('failed', { upgradePath: path }) });
-    expect(ordersIn(viewAfter([stopped]))).toEqual([order]);
+    expect(ordersIn(viewAfter([stopped]))).toEqual([order, null]);
   });
 
   it('shows the position on an upgrade path', () => {
