@@ -22,9 +22,8 @@ declare global {
   interface GlobalEventHandlersEventMap extends ElementEvents {}
 }
 
-// A server that renders pages has no `CSS`. In an older browser, which lacks custom states, the elements would throw.
-const styles = globalThis.CSS as typeof CSS | undefined;
-const registry = styles?.supports('selector(:state(empty))') ? customElements : null;
+// The registry is undefined on a server that renders pages.
+const registry = globalThis.customElements as CustomElementRegistry | undefined;
 for (const [name, element] of Object.entries(elements)) {
   // If a page loads this module twice, the element is already registered.
   if (registry && !registry.get(name)) registry.define(name, element);

@@ -664,17 +664,6 @@ describe.concurrent('a dialog', () => {
     });
   });
 
-  it('shows nothing in a browser without custom states', async ({ expect }) => {
-    const prepare = (page: Page) => page.addInitScript('CSS.supports = () => false');
-    await visit(browser, standing, { prepare }, async ({ page, server, complaints }) => {
-      const loaded = await page.evaluate("import('/elements.mjs').then((all) => typeof all.setHeaders)");
-      expect(loaded).toBe('function');
-      expect(await page.evaluate("customElements.get('svc-update-notice') === undefined")).toBe(true);
-      expect(server.asked.filter(({ path }) => path.startsWith('/api/'))).toEqual([]);
-      expect(complaints).toEqual([]);
-    });
-  });
-
   it('stays open if the script of the page prevents the reload', async ({ expect }) => {
     const run = { steps: [{ state: 'pull' as const, seconds: 0.2 }], end: { outcome: 'updated' as const } };
     const prepare = (page: Page) =>

@@ -68,6 +68,25 @@ describe.concurrent('a page', () => {
     });
   });
 
+  it('shows the elements in a browser that lacks custom states and URL.parse', async ({ expect }) => {
+    const notes = 'See [the guide](https://example.org/guide)';
+    const options = {
+      wholeBody: `${notice}<svc-update-notice id="empty" base="/none"></svc-update-notice>`,
+      files: { '/page.css': 'body { background: #111 }' },
+      prepare: (page: Page) =>
+        page.addInitScript('delete HTMLElement.prototype.attachInternals; delete URL.parse'),
+    };
+    const linked = { ...script, releases: [{ ...latest, notes }] };
+    await visit(browser, linked, options, async ({ page, complaints }) => {
+      await pill(page).click();
+      await page.getByRole('link', { name: 'the guide' }).waitFor();
+      expect(await schemeOf(page, 'svc-update-dialog')).toBe('dark');
+      expect(await schemeOf(page, 'svc-update-notice >> nth=0')).toBe('dark');
+      expect(await page.locator('#empty').isVisible()).toBe(false);
+      expect(complaints).toEqual([]);
+    });
+  });
+
   it.for([
     ['with its color scheme', ':root { color-scheme: light } body { background: #111 }', 'light'],
     [

@@ -5,7 +5,7 @@ import { buildNoticeView, type NoticePill, type NoticeView } from '../model/noti
 import { type ReloadHandover, takeReloadHandover } from '../model/storage.ts';
 import { getTexts } from '../texts.ts';
 import { openUpdateDialog } from './dialog.ts';
-import { noticeStyleSheet } from './styles.ts';
+import { createStyleSheet, noticeStyleSheet } from './styles.ts';
 import { SuccessToast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 
@@ -18,6 +18,7 @@ let handover: ReloadHandover | null | undefined;
 /** `<svc-update-notice>`: shows the running version and, to admins, an update button. */
 export class SvcUpdateNotice extends UpdateElement {
   readonly #bar = document.createElement('span');
+  readonly #emptyStyleSheet = createStyleSheet(':host { display: none }');
   readonly #toast = new SuccessToast(() => this.#closeToast());
   /** Version in the first response. It is used if the page does not specify a version. */
   #firstVersion: string | null = null;
@@ -26,6 +27,7 @@ export class SvcUpdateNotice extends UpdateElement {
 
   constructor() {
     super(noticeStyleSheet);
+    this.shadow.adoptedStyleSheets.push(this.#emptyStyleSheet);
     this.#bar.setAttribute('part', 'bar');
     this.shadow.append(this.#bar, this.#toast.element);
     new ResizeObserver(() => this.#hideWrappedVersion()).observe(this.#bar);
@@ -57,7 +59,7 @@ export class SvcUpdateNotice extends UpdateElement {
       renderVersion(view, () => this.openDialog()),
       view.pill && this.#pill(view.pill, view.isButton),
     ]);
-    this.states[this.#bar.firstChild ? 'delete' : 'add']('empty');
+    this.#emptyStyleSheet.disabled = this.#bar.firstChild !== null;
     this.#hideWrappedVersion();
     this.#news = view.news;
     if (isAdmin) this.#showToast();

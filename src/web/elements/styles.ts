@@ -5,7 +5,7 @@ const StyleSheetClass =
   };
 
 /** Constructed style sheets are used because every content security policy allows them. */
-function createStyleSheet(css: string): CSSStyleSheet {
+export function createStyleSheet(css: string): CSSStyleSheet {
   const made = new StyleSheetClass();
   made.replaceSync(css);
   return made;
@@ -38,7 +38,6 @@ export const baseStyleSheet = createStyleSheet(`
   font-variant-numeric: tabular-nums;
   color: var(--text);
 }
-:host(:state(dark)) { color-scheme: dark }
 *, ::before, ::after { box-sizing: border-box }
 h2, h3, h4, h5, p, ul, ol, pre { margin: 0; padding: 0; font: inherit }
 button { font: inherit; color: inherit; letter-spacing: inherit }
@@ -158,7 +157,7 @@ textarea { width: 100%; min-height: 10em; padding: 10px 12px; color: inherit; ba
 
 export const noticeStyleSheet = createStyleSheet(`
 :host { display: inline-flex; flex-shrink: 9999; min-width: max(3.4em, min(5em, 100%)); max-width: min(100%, max(9.5em, 35vw)); vertical-align: middle }
-:host(:is([hidden], :state(empty))) { display: none }
+:host([hidden]) { display: none }
 /* Without room for both, the version wraps to a line above, where it is hidden. */
 [part=bar] { flex: auto; min-width: 0; display: flex; flex-wrap: wrap; align-content: end; column-gap: 4px; height: calc(1.4em + 8px) }
 .version, .pill { flex: none; max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }

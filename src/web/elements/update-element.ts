@@ -4,7 +4,7 @@ import { PageStore } from '../store/page-store.ts';
 import { attributes } from '../tags.ts';
 import { addTextsListener, createPageTextsAndFormats } from '../texts.ts';
 import { EmbeddingPage } from './embedding-page.ts';
-import { baseStyleSheet } from './styles.ts';
+import { baseStyleSheet, createStyleSheet } from './styles.ts';
 
 const defaultEndpointsPath = '/api/v1/instance/update';
 
@@ -30,15 +30,15 @@ const ElementBase = globalThis.HTMLElement ?? class {};
 export abstract class UpdateElement extends ElementBase {
   static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;
-  /** States for the style sheets. They are not attributes, because frameworks report or remove unknown attributes. */
-  protected readonly states: Pick<Set<string>, 'add' | 'delete'> = this.attachInternals().states;
+  /** Enabled for dark colors. Frameworks remove unknown attributes, and some supported browsers lack custom states. */
+  readonly #darkStyleSheet = createStyleSheet(':host { color-scheme: dark }');
   #hostPage: EmbeddingPage | null = null;
   #stops: (() => void)[] = [];
 
   constructor(sheet: CSSStyleSheet) {
     super();
     this.shadow = this.attachShadow({ mode: 'open' });
-    this.shadow.adoptedStyleSheets = [baseStyleSheet, sheet];
+    this.shadow.adoptedStyleSheets = [baseStyleSheet, sheet, this.#darkStyleSheet];
   }
 
   protected abstract draw(): void;
@@ -80,10 +80,9 @@ export abstract class UpdateElement extends ElementBase {
 
   /** Selects dark colors if the background of an element is dark, unless the page sets `color-scheme`. */
   protected adaptColors(element: Element = this): void {
-    const { states } = this;
-    states.delete('dark');
+    this.#darkStyleSheet.disabled = true;
     const isOwn = getComputedStyle(this).colorScheme === 'normal';
-    if (isOwn && isDark(element, this.shadow.firstElementChild as HTMLElement)) states.add('dark');
+    this.#darkStyleSheet.disabled = !isOwn || !isDark(element, this.shadow.firstElementChild as HTMLElement);
   }
 
   disconnectedCallback(): void {

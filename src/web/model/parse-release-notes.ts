@@ -146,7 +146,7 @@ function findEmphasisEnd(line: string, mark: string, from: number, begin: number
  * `https://github.com@evil.example`.
  */
 function parseHttpsUrl(text: string): string | null {
-  const url = /^https:\/\//i.test(text) ? URL.parse(text) : null;
+  const url = /^https:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : null;
   return url === null || url.username + url.password !== '' ? null : url.href;
 }
 
