@@ -12,8 +12,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
  */
 export const shortenedNames = `
   actions addElement addListener announcement answeredAt askAt automaticOf backupPage cancelProblem cancelRun
-  channelName checkForReleases checkRollback confirmation dismissed dismissedRuns eventId fetchLines fetchPastRuns
-  fetchRollbackOffer fetchRun fetchStatus firstPause futureDay hasServerResponse highlight hostPage inFront isAdmin
+  channelName checkForReleases checkRollback confirmation dismissed dismissedRuns embeddingPage eventId fetchLines fetchPastRuns
+  fetchRollbackOffer fetchRun fetchStatus firstPause futureDay hasServerResponse highlight inFront isAdmin
   isBad isButton isCancelSent isChanged isChecking isConfirming isCopied isDialogOpen isEnabled isOptional isOwn
   isReloadPrevented isRequestPending isRight isRollback isRunning isStatusNeeded isStuck isUnfolded isUpdating
   isUrgent isVersion isVisible isWatchedUnknown lacking logLines longestPause messageStates openEventStream outage

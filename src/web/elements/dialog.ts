@@ -117,7 +117,7 @@ export class SvcUpdateDialog extends UpdateElement {
       isReloadPrevented,
       backupPage: this.getAttribute('dump-url'),
     };
-    const shown = selectDialogPresentation(state, page, this.wording);
+    const shown = selectDialogPresentation(state, page, this.texts);
     this.#prepare(shown);
     this.#show(shown);
     clearTimeout(this.#timer);
@@ -190,7 +190,7 @@ export class SvcUpdateDialog extends UpdateElement {
   /** Reloads the page, unless a script on the page prevents the reload. */
   #reload(run: string): void {
     const { state } = this.store;
-    const isWanted = this.hostPage.dispatch('reload', { run: state.watched, version: state.version });
+    const isWanted = this.embeddingPage.dispatch('reload', { run: state.watched, version: state.version });
     if (isWanted) {
       storeReloadHandover(() => sessionStorage, { run, queued: state.queued });
       location.reload();
@@ -204,7 +204,7 @@ export class SvcUpdateDialog extends UpdateElement {
 
   #context(): DialogContext {
     return {
-      t: this.wording,
+      t: this.texts,
       local: this.#local,
       settingsUrl: this.getAttribute('settings-url'),
       // A link cannot send the header.

@@ -86,20 +86,20 @@ export class SvcUpdateNotice extends UpdateElement {
       const now = status.reason?.jobs?.length ?? 0;
       this.#handover = { ...handover, queued: Math.max(handover.queued, now) };
       handover = null;
-      this.hostPage.versionAfterReload = status.version;
+      this.embeddingPage.versionAfterReload = status.version;
     }
     const news = this.#news;
     if (status && (this.#handover || news))
-      this.#toast.show(status, { queued: this.#handover?.queued ?? 0, news }, this.wording);
+      this.#toast.show(status, { queued: this.#handover?.queued ?? 0, news }, this.texts);
     // There is no message, or the message was closed in another tab.
     else this.#toast.hide();
   }
 
   #closeToast(): void {
     this.#handover = null;
-    this.hostPage.versionAfterReload = null;
+    this.embeddingPage.versionAfterReload = null;
     if (this.#news) this.store.dismiss(this.#news.id);
-    this.hostPage.reportState();
+    this.embeddingPage.reportState();
     this.draw();
     this.focus();
   }

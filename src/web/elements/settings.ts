@@ -38,7 +38,7 @@ export class SvcUpdateSettings extends UpdateElement {
   }
 
   protected draw(): void {
-    const t = this.wording;
+    const t = this.texts;
     const { status, loggedOut } = this.store.state;
     if (loggedOut) {
       this.#draft = {};
@@ -90,7 +90,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.draw();
     const response = await this.#ask(status, draft);
     this.#isSaving = false;
-    const t = this.wording;
+    const t = this.texts;
     if (response.kind === 'ok') {
       // Keep changes that the user has made to the draft while it was being saved.
       if (this.#draft === draft) this.#draft = {};
@@ -117,7 +117,7 @@ export class SvcUpdateSettings extends UpdateElement {
 
   #told(status: Status): string {
     const automatic = this.automaticOf(status);
-    const t = this.wording;
+    const t = this.texts;
     return joinSentences(
       t.saved(t.channelName(status.channel)),
       automatic && formatAutomaticUpdateSettings(automatic, t),

@@ -18,9 +18,9 @@ const embeddingPages = new Map<string, EmbeddingPage>();
 
 /** Elements with the same address share one page object and one store. */
 function getEmbeddingPage(address: string): EmbeddingPage {
-  const hostPage = embeddingPages.get(address) ?? new EmbeddingPage(new PageStore(address));
-  embeddingPages.set(address, hostPage);
-  return hostPage;
+  const embeddingPage = embeddingPages.get(address) ?? new EmbeddingPage(new PageStore(address));
+  embeddingPages.set(address, embeddingPage);
+  return embeddingPage;
 }
 
 /** A server that renders pages imports this module without creating elements, and has no `HTMLElement`. */
@@ -32,8 +32,8 @@ export abstract class UpdateElement extends ElementBase {
   readonly shadow: ShadowRoot;
   /** Enabled for dark colors. Frameworks remove unknown attributes, and some supported browsers lack custom states. */
   readonly #darkStyleSheet = createStyleSheet(':host { color-scheme: dark }');
-  #hostPage: EmbeddingPage | null = null;
-  #stops: (() => void)[] = [];
+  #embeddingPage: EmbeddingPage | null = null;
+  #cleanups: (() => void)[] = [];
 
   constructor(sheet: CSSStyleSheet) {
     super();
@@ -48,22 +48,22 @@ export abstract class UpdateElement extends ElementBase {
     return endpointsPathOf(this.getAttribute('base'));
   }
 
-  protected get hostPage(): EmbeddingPage {
-    this.#hostPage ??= getEmbeddingPage(this.address);
-    return this.#hostPage;
+  protected get embeddingPage(): EmbeddingPage {
+    this.#embeddingPage ??= getEmbeddingPage(this.address);
+    return this.#embeddingPage;
   }
 
   protected get store(): PageStore {
-    return this.hostPage.store;
+    return this.embeddingPage.store;
   }
 
   /** Returns the texts, in which times are relative to the server's current time. */
-  protected get wording(): TextsAndFormats {
+  protected get texts(): TextsAndFormats {
     return createPageTextsAndFormats(computeServerTime(this.store.state.clock, performance.now()));
   }
 
   connectedCallback(): void {
-    if (this.#stops.length > 0) return;
+    if (this.#cleanups.length > 0) return;
     const draw = () => {
       this.adaptColors();
       this.draw();
@@ -73,8 +73,8 @@ export abstract class UpdateElement extends ElementBase {
       if (changes.some(({ attributeName }) => attributeName !== 'style')) setTimeout(draw, themeChangeMs);
     });
     for (const root of [document.documentElement, document.body]) themes.observe(root, { attributes: true });
-    this.#stops = [this.store.addListener(draw), addTextsListener(draw), () => themes.disconnect()];
-    this.hostPage.addElement(this);
+    this.#cleanups = [this.store.addListener(draw), addTextsListener(draw), () => themes.disconnect()];
+    this.embeddingPage.addElement(this);
     draw();
   }
 
@@ -86,19 +86,19 @@ export abstract class UpdateElement extends ElementBase {
   }
 
   disconnectedCallback(): void {
-    for (const stop of this.#stops) stop();
-    this.#stops = [];
-    this.hostPage.removeElement(this);
+    for (const cleanUp of this.#cleanups) cleanUp();
+    this.#cleanups = [];
+    this.embeddingPage.removeElement(this);
   }
 
   attributeChangedCallback(name: string, before: string | null, now: string | null): void {
-    if (before === now || !this.isConnected || this.#stops.length === 0) return;
+    if (before === now || !this.isConnected || this.#cleanups.length === 0) return;
     if (name === 'base') {
       this.disconnectedCallback();
-      this.#hostPage = null;
+      this.#embeddingPage = null;
       this.connectedCallback();
     } else {
-      this.hostPage.reportState();
+      this.embeddingPage.reportState();
       this.draw();
     }
   }

@@ -36,16 +36,16 @@ const createRejectedRollback =
 export class PageStore {
   logLines: RunLogLines;
   readonly dismissedRuns = new DismissedRunStorage(() => localStorage);
-  readonly #reader: UpdateApiClient;
+  readonly #client: UpdateApiClient;
   readonly #listeners = new Set<() => void>();
   #state: PageState = initialPageState;
   #openDialogs = 0;
   /** Aborts all requests when the session of the user ends. */
   #sessionAbort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #isAsking = false;
-  #isDue = false;
-  #askedAt: number | null = null;
+  #isRequestPending = false;
+  #isStatusNeeded = false;
+  #requestedAt: number | null = null;
   /** Run whose event stream is being read, and a controller that stops reading it. */
   #following: { id: string; end: AbortController } | null = null;
   /**
@@ -56,20 +56,20 @@ export class PageStore {
   #isChecking = false;
 
   constructor(address: string) {
-    this.#reader = new UpdateApiClient({
+    this.#client = new UpdateApiClient({
       address,
       // While the user is logged out, only the scheduled status request is sent.
-      headers: async () => (this.#state.loggedOut && !this.#isAsking ? null : createRequestHeaders()),
+      headers: async () => (this.#state.loggedOut && !this.#isRequestPending ? null : createRequestHeaders()),
       mode: 'same-origin',
     });
-    this.logLines = new RunLogLines(this.#reader);
+    this.logLines = new RunLogLines(this.#client);
     addRefreshListener(() => this.refresh());
     addEventListener('online', () => this.requestStatusNow());
     // A page restored from the back/forward cache shows an outdated state.
     addEventListener('pageshow', ({ persisted }) => persisted && this.refresh());
     document.addEventListener('visibilitychange', () => this.refresh());
     // All tabs share the storage, in which another tab may have dismissed a result or stored a token.
-    addEventListener('storage', () => (this.#state.loggedOut ? this.refresh() : this.#changed()));
+    addEventListener('storage', () => (this.#state.loggedOut ? this.refresh() : this.#handleChange()));
   }
 
   get state(): PageState {
@@ -101,12 +101,12 @@ export class PageStore {
       this.requestStatusNow();
       void this.#readHistory();
     } else this.#dispatch({ kind: 'closed' });
-    this.#changed();
+    this.#handleChange();
   }
 
   requestStatusNow(): void {
     if (this.#state.loggedOut) return;
-    this.#isDue = true;
+    this.#isStatusNeeded = true;
     this.#schedule();
   }
 
@@ -114,7 +114,7 @@ export class PageStore {
   refresh(): void {
     // A request that is still pending may not contain the current login.
     if (this.#state.answeredAt === null) this.#endSession();
-    this.#isDue = true;
+    this.#isStatusNeeded = true;
     this.#schedule();
   }
 
@@ -124,7 +124,7 @@ export class PageStore {
     this.#dispatch({ kind: 'acknowledged' });
     await this.#readStatus(true);
     this.#isChecking = false;
-    this.#changed();
+    this.#handleChange();
   }
 
   /**
@@ -134,7 +134,7 @@ export class PageStore {
    */
   async start(order: UpdateRequestBody, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
-    const response = await this.#reader.startUpdate(order, this.#sessionAbort);
+    const response = await this.#client.startUpdate(order, this.#sessionAbort);
     const refusal =
       response.kind === 'problem' && response.problem.status === 409 ? response.problem.reason : undefined;
     if (end !== null && (response.kind === 'ok' || refusal)) this.dismissedRuns.add(end);
@@ -142,18 +142,18 @@ export class PageStore {
       this.#dispatch({ kind: 'in-the-way', reason: refusal });
       // Only a new status contains the run that is already in progress.
       if (refusal.code === 'update-running') this.requestStatusNow();
-    } else await this.#begun(response, (problem) => ({ kind: 'not-started', problem }));
+    } else await this.#applyStart(response, (problem) => ({ kind: 'not-started', problem }));
   }
 
   /** Starts a rehearsal. Only the status contains its progress. */
   async rehearse(order: RehearsalRequestBody): Promise<void> {
-    const response = await this.#reader.startRehearsal(order, this.#sessionAbort);
+    const response = await this.#client.startRehearsal(order, this.#sessionAbort);
     if (response.kind === 'problem') this.#dispatch({ kind: 'not-started', problem: response.problem });
     this.requestStatusNow();
   }
 
   async cancelRehearsal(): Promise<void> {
-    await this.#reader.cancelRehearsal(this.#sessionAbort);
+    await this.#client.cancelRehearsal(this.#sessionAbort);
     this.requestStatusNow();
   }
 
@@ -164,7 +164,7 @@ export class PageStore {
   async checkRollback(to: string): Promise<void> {
     const asking: RollbackRequestState = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
-    const response = await this.#reader.fetchRollbackOffer(this.#sessionAbort);
+    const response = await this.#client.fetchRollbackOffer(this.#sessionAbort);
     const { rollback } = this.#state;
     if (rollback?.kind !== 'asking' || rollback.since !== asking.since) return;
     if (response.kind === 'ok')
@@ -177,17 +177,15 @@ export class PageStore {
   async rollback(order: RollbackRequestBody): Promise<void> {
     const { confirm: to } = order;
     this.#dispatch({ kind: 'pressed', to, isRollback: true });
-    await this.#begun(
-      await this.#reader.startRollback(order, this.#sessionAbort),
-      createRejectedRollback(to),
-    );
+    const response = await this.#client.startRollback(order, this.#sessionAbort);
+    await this.#applyStart(response, createRejectedRollback(to));
   }
 
   /**
    * Handles the response to a start or rollback request.
    * @param refused - creates the action for a failure; `problem` is null if the connection was lost
    */
-  async #begun(
+  async #applyStart(
     response: RequestResult<ToldRun>,
     refused: (problem: Problem | null) => PageAction,
   ): Promise<void> {
@@ -204,7 +202,7 @@ export class PageStore {
   }
 
   async cancel(): Promise<void> {
-    const answer = await this.#reader.cancelRun(this.#sessionAbort);
+    const answer = await this.#client.cancelRun(this.#sessionAbort);
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
       // Between two updates of an upgrade path, a cancellation drops the remaining updates. Only the status reports
@@ -218,28 +216,28 @@ export class PageStore {
   }
 
   async setChannel(channel: string): Promise<RequestResult<Status | NonAdminStatus>> {
-    return this.#told(await this.#reader.setChannel(channel, this.#sessionAbort));
+    return this.#applyStatus(await this.#client.setChannel(channel, this.#sessionAbort));
   }
 
   async setAutomatic(choice: AutomaticUpdatesRequestBody): Promise<RequestResult<Status | NonAdminStatus>> {
-    return this.#told(await this.#reader.setAutomatic(choice, this.#sessionAbort));
+    return this.#applyStatus(await this.#client.setAutomatic(choice, this.#sessionAbort));
   }
 
-  #told(response: RequestResult<Status | NonAdminStatus>): RequestResult<Status | NonAdminStatus> {
+  #applyStatus(response: RequestResult<Status | NonAdminStatus>): RequestResult<Status | NonAdminStatus> {
     if (response.kind === 'ok') this.#dispatch({ kind: 'status', status: response.value });
     if (response.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: response });
     return response;
   }
 
   async skip(version: string | null): Promise<void> {
-    const response = this.#told(await this.#reader.skipRelease(version, this.#sessionAbort));
+    const response = this.#applyStatus(await this.#client.skipRelease(version, this.#sessionAbort));
     // The request failed, but the server may have processed it. The next status shows whether the version is skipped.
     if (response.kind !== 'ok') this.requestStatusNow();
   }
 
   dismiss(id: string): void {
     this.dismissedRuns.add(id);
-    this.#changed();
+    this.#handleChange();
   }
 
   /**
@@ -264,19 +262,19 @@ export class PageStore {
     }
     const hasEnded = findRunInProgress(before) !== null && findRunInProgress(this.#state) === null;
     // The next status contains the running version and the update's downtime.
-    this.#isDue ||= hasEnded && !loggedOut;
+    this.#isStatusNeeded ||= hasEnded && !loggedOut;
     if (this.isDialogOpen && !loggedOut && (hasEnded || before.loggedOut)) void this.#readHistory();
-    this.#changed();
+    this.#handleChange();
   }
 
   #endSession(): void {
     this.#sessionAbort.abort();
     this.#sessionAbort = new AbortController();
-    this.#isAsking = false;
-    this.logLines = new RunLogLines(this.#reader);
+    this.#isRequestPending = false;
+    this.logLines = new RunLogLines(this.#client);
   }
 
-  #changed(): void {
+  #handleChange(): void {
     for (const listener of this.#listeners) listener();
     this.#schedule();
   }
@@ -289,9 +287,9 @@ export class PageStore {
       isDialogOpen: this.isDialogOpen && !this.#state.loggedOut,
       hasServerResponse: this.#state.answeredAt !== null || this.#state.loggedOut,
       runInProgressId: run?.id ?? (this.#state.isUpdating || findPendingStep(this.#state) ? '' : null),
-      isRequestPending: this.#isAsking,
-      requestedAt: this.#askedAt,
-      isStatusNeeded: this.#isDue,
+      isRequestPending: this.#isRequestPending,
+      requestedAt: this.#requestedAt,
+      isStatusNeeded: this.#isStatusNeeded,
     });
     if (this.#following?.id !== follow) {
       this.#following?.end.abort();
@@ -305,17 +303,17 @@ export class PageStore {
   }
 
   async #readStatus(refresh: boolean): Promise<RequestResult<Status | NonAdminStatus>> {
-    this.#isAsking = true;
-    this.#isDue = false;
-    this.#askedAt = performance.now();
+    this.#isRequestPending = true;
+    this.#isStatusNeeded = false;
+    this.#requestedAt = performance.now();
     const { status } = this.#state;
     // Release notes are long and shown only in a dialog, so they are requested only once for each available release.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
-    const session = this.#sessionAbort;
-    const response = await this.#reader.fetchStatus({ refresh, notes, signal: session.signal });
-    if (session !== this.#sessionAbort) return response;
-    this.#isAsking = false;
+    const sessionAbort = this.#sessionAbort;
+    const response = await this.#client.fetchStatus({ refresh, notes, signal: sessionAbort.signal });
+    if (sessionAbort !== this.#sessionAbort) return response;
+    this.#isRequestPending = false;
     if (response.kind === 'ok') {
       this.#dispatch({ kind: 'status', status: response.value });
       await this.#findWatched();
@@ -341,7 +339,7 @@ export class PageStore {
   }
 
   async #readHistory(): Promise<void> {
-    const response = await this.#reader.fetchPastRuns(this.#sessionAbort);
+    const response = await this.#client.fetchPastRuns(this.#sessionAbort);
     if (response.kind === 'ok') this.#dispatch({ kind: 'history', runs: response.value });
   }
 
@@ -349,7 +347,7 @@ export class PageStore {
     const end = new AbortController();
     this.#following = { id, end };
     const { signal } = end;
-    for await (const news of followRun(this.#reader, {
+    for await (const news of followRun(this.#client, {
       runId: id,
       signal,
       timing: { poll: shortPollIntervalMs },
