@@ -566,6 +566,23 @@ describe.concurrent('on a page', () => {
     });
   });
 
+  it('a check after a failure dismisses the result, and offers a newer release', async ({ expect }) => {
+    const newer = { ...latest, version: 'v1.5.1' };
+    const run = pastRun({ outcome: 'failed', state: 'failed', from: 'v1.4.2', to: 'v1.5.0' });
+    const afterRefresh = { latest: newer, next: { version: newer.version, major: false } };
+    const script = { ...standing, history: [run], afterRefresh };
+    await visit(browser, script, {}, async ({ page, server, complaints }) => {
+      await button(page, 'Update failed').click();
+      await button(page, 'Try again').waitFor();
+      await button(page, 'Check again').click();
+      await dialog(page).getByRole('heading', { name: 'v1.5.1 is available' }).waitFor();
+      await button(page, 'Check again').waitFor();
+      expect(await button(page, 'Update failed').count()).toBe(0);
+      expect(server.asked.every(({ method }) => method === 'GET')).toBe(true);
+      expect(complaints).toEqual([]);
+    });
+  });
+
   it('settings are sent by a button, and the channel is sent last', async ({ expect }) => {
     const body = '<h2>Updates</h2><svc-update-settings></svc-update-settings>';
     // A time window that begins neither today nor tomorrow, so that the update is not due during the test.
