@@ -211,6 +211,11 @@ describe('an updater from the image of its server', () => {
       /^acme\/svc@/,
       ({ digests }) => digests.unshift('other/svc@sha256:1'),
     ],
+    [
+      'its digest with the registry in its name',
+      /^docker\.io\/acme\/svc@/,
+      (image) => Object.assign(image, { digests: [`docker.io/${image.digests[0]}`] }),
+    ],
     // With the containerd store, a pull of a moved tag removes the digest.
     ['its id', /^sha256:/, (image) => Object.assign(image, { references: [], digests: [] })],
   ])('is created by %s, without a pull', async (_, reference, change) => {

@@ -1,4 +1,4 @@
-import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
+import { isSameRepository, parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { createTarEntry, tarTrailer } from '../../../core/files/tar-header.ts';
 import { settingValuesPath } from '../../../core/release/release-settings.ts';
 import type { ContainerSpec } from '../../../engine/api-objects.ts';
@@ -223,8 +223,11 @@ async function findServerImage(
   { container: { imageId, imageReference } }: Pick<Deployment, 'container'>,
 ): Promise<string> {
   const image = await engine.inspectImage(imageId);
-  const repository = parseImageReference(imageReference)?.repository;
-  const digest = image?.digests.find((each) => parseImageReference(each)?.repository === repository);
+  const own = parseImageReference(imageReference);
+  const digest = image?.digests.find((each) => {
+    const other = parseImageReference(each);
+    return own !== null && other !== null && isSameRepository(own, other);
+  });
   return digest ?? image?.id ?? imageReference;
 }
 
