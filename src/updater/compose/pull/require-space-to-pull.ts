@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
-import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { serviceOf } from '../../../engine/objects/container.ts';
+import { listImageNames } from '../../../provenance/release-file.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import { formatSize } from '../../run/log/format-values.ts';
 import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
@@ -47,8 +47,9 @@ export function computeRequiredPullBytes(
   sizeNow: (service: string) => number,
 ): number {
   const parts = images.flatMap(({ service, to }): (readonly [string, number])[] => {
-    const told = layers.get(service) ?? layers.get(parseImageReference(to)?.repository ?? '');
-    return told ? Object.entries(told) : [[to, sizeNow(service)]];
+    const names = listImageNames(service, { reference: to });
+    const known = names.map((name) => layers.get(name)).find((each) => each !== undefined);
+    return known ? Object.entries(known) : [[to, sizeNow(service)]];
   });
   return [...new Map(parts).values()].reduce((sum, bytes) => sum + bytes, 0);
 }

@@ -11,6 +11,12 @@ it.each<[situation: string, images: (typeof app)[], layers: Layers, bytes: numbe
   ['no image is missing', [], { app: { a: 1 } }, 0],
   ['the layers are known by service', [app], { app: { a: 1, b: 20 } }, 21],
   ['the layers are known by repository', [app], { 'acme/svc': { a: 1, b: 20 } }, 21],
+  [
+    'a repository has its registry',
+    [{ ...app, to: 'docker.io/acme/svc:v1.1.0' }],
+    { 'acme/svc': { a: 1 } },
+    1,
+  ],
   ['two images share a layer', [app, worker], { app: { a: 1, b: 20 }, worker: { a: 1, c: 300 } }, 321],
   ['only the running images are known', [app, worker], {}, 530],
   ['two services have the same image', [app, { ...app, service: 'twin' }], {}, 500],
