@@ -4,7 +4,14 @@ import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { expectWords } from './support/attempt.ts';
 import type { Instance } from './support/instance.ts';
-import { createWithData, during, expectRestored, pointsOf, statesOf } from './support/own-data.ts';
+import {
+  createWithData,
+  during,
+  expectRestored,
+  heldImages,
+  pointsOf,
+  statesOf,
+} from './support/own-data.ts';
 
 // docs/contract.md 5.23 to 5.25: a restore ends with the data of the restore point, or reports that it failed.
 
@@ -112,4 +119,17 @@ test('a rollback is refused if the restore point or the project has changed', as
     ends: [/^refused \(restore-point-damaged\): nothing was changed; v1\.1\.0 is still running/],
   };
   expectWords(await instance.update(['rollback', '--yes']), damaged);
+});
+
+test('a restore point is removed after docker compose down', async () => {
+  const instance = await createWithData();
+  const { exitCode, log } = await instance.update(good);
+  expect(exitCode, log).toBe(0);
+  await instance.compose('down');
+  expectWords(await instance.update(['restore-point', 'rm']), {
+    exitCode: 0,
+    says: [],
+    ends: ['removed: 1 restore point'],
+  });
+  expect([await pointsOf(instance), await heldImages(instance)]).toEqual([[], []]);
 });

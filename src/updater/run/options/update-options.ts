@@ -23,6 +23,8 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     dir: one('dir'),
     /** Id of the only container whose labels are trusted. If null, the labels of all containers must agree. */
     container: one('container'),
+    /** Whether the journal of an ended run can identify a project without containers. */
+    acceptEndedJournal: command === 'restore-point',
     app,
     workers,
     servicesNamed,

@@ -35,6 +35,7 @@ describe('the options of a command line', () => {
       project: null,
       dir: null,
       container: null,
+      acceptEndedJournal: false,
       app: 'app',
       workers: ['worker'],
       servicesNamed: false,

@@ -33,8 +33,9 @@ export async function locateProject(
   options: UpdateOptions,
   look: HostDirectoryInspector,
 ): Promise<ProjectLocation> {
-  const pending = (await readJournals(journalDirectoriesOf(paths, options))).filter(isRunUnfinished);
-  const projects = withHalfReplaced(known, pending.map(journaledProjectOf));
+  const journals = await readJournals(journalDirectoriesOf(paths, options));
+  const used = options.acceptEndedJournal ? journals : journals.filter(isRunUnfinished);
+  const projects = addJournaledProjects(known, used.map(journaledProjectOf));
   const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
   if (options.project) return byName(search, options.project);
   const location = byDirectory(search);
@@ -120,17 +121,17 @@ export const journaledProjectOf = ({ project, services }: JournalData): ProjectS
   services: new Set(services),
 });
 
-/** Adds the projects and services of interrupted updates, whose containers may be missing. */
-function withHalfReplaced(
+/** Adds the projects and services of journals, whose containers may be missing. */
+function addJournaledProjects(
   projects: readonly ProjectSummary[],
-  pending: readonly ProjectSummary[],
+  journaled: readonly ProjectSummary[],
 ): ProjectSummary[] {
   const isSame = (a: ProjectSummary) => (b: ProjectSummary) =>
     a.name === b.name && a.directory === b.directory;
   for (const row of projects) {
-    for (const service of pending.find(isSame(row))?.services ?? []) row.services.add(service);
+    for (const service of journaled.find(isSame(row))?.services ?? []) row.services.add(service);
   }
-  return [...projects, ...pending.filter((row) => !projects.some(isSame(row)))];
+  return [...projects, ...journaled.filter((row) => !projects.some(isSame(row)))];
 }
 
 /** Returns the directory of `--dir`, or otherwise all mounted directories that contain a compose file. */

@@ -370,11 +370,21 @@ describe('locateProject after an interrupted update', () => {
     expect((await locate(one, files, [blog], ...argv)).found).toEqual(at('compose'));
   });
 
+  const settled: Partial<JournalData> = {
+    state: { at: 'ended', ending: { outcome: 'updated', exitCode: 0, message: 'updated' }, left: null },
+  };
+
+  it('finds a project without containers by the journal of an ended run to remove its restore points', async () => {
+    await interrupted('compose', settled);
+    const found = locate(one, ['compose/compose.yaml'], [blog], 'restore-point', 'rm');
+    expect((await found).found).toEqual(at('compose'));
+    await expect(locate(one, ['compose/compose.yaml'], [blog])).rejects.toThrow(
+      'no compose project was started from /opt/svc',
+    );
+  });
+
   it.each<[string, Partial<JournalData>]>([
-    [
-      'that was settled',
-      { state: { at: 'ended', ending: { outcome: 'updated', exitCode: 0, message: 'updated' }, left: null } },
-    ],
+    ['that was settled', settled],
     [
       'of a project of that name elsewhere',
       { project: { name: 'svc', directory: '/opt/other', files: [], envFiles: [] } },
