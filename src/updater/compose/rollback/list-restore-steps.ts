@@ -3,6 +3,7 @@ import type { ProjectContainers } from '../../../engine/containers/project-conta
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import {
   type ContainerRecord,
+  isAddedContainer,
   isPreviousContainer,
   type Rollout,
   serviceContainerRecordsOf,
@@ -46,11 +47,7 @@ export function listRestoreSteps(
   const there = new Map(now.containers.map((container) => [container.id, container] as const));
   const snapshots = new Map(now.blueprints.map((snapshot) => [snapshot.id, snapshot] as const));
   const steps: RestoreStep[] = [];
-  const fresh = now.containers.filter(
-    (container) =>
-      rollout.moved.some(({ name }) => name === serviceOf(container)) &&
-      !isPreviousContainer(rollout, container),
-  );
+  const fresh = now.containers.filter((container) => isAddedContainer(rollout, container));
   if (fresh.length > 0) steps.push({ kind: 'remove-new', containers: fresh });
 
   let isAnyRebuilt = false;

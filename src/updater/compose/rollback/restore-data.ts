@@ -29,7 +29,7 @@ import type { Journal, JournalData } from '../../run/state/journal.ts';
 import { removeReserveFiles, reserveFileCount, reserveSizeBytes } from '../../run/state/reserve.ts';
 import {
   hasNewVersionStarted,
-  isPreviousContainer,
+  isAddedContainer,
   type Rollout,
   serviceContainerRecordsOf,
 } from '../../run/state/rollout.ts';
@@ -337,10 +337,7 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
   const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
   await stopWriters(context);
   await suspendRestartPolicies(context, point, own);
-  const fresh = own.filter(
-    (each) =>
-      rollout.moved.some(({ name }) => name === serviceOf(each)) && !isPreviousContainer(rollout, each),
-  );
+  const fresh = own.filter((each) => isAddedContainer(rollout, each));
   if (fresh.length > 0) await stopAndRemoveContainers(context, fresh);
 }
 

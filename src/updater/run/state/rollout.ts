@@ -57,6 +57,10 @@ export function containerRecordOf(
 export const isPreviousContainer = ({ containers }: Rollout, { id }: Container): boolean =>
   containers.some((record) => record.id === id);
 
+/** True for a container that an updated service did not have before the run. */
+export const isAddedContainer = (rollout: Rollout, container: Container): boolean =>
+  rollout.moved.some(({ name }) => name === serviceOf(container)) && !isPreviousContainer(rollout, container);
+
 export const serviceContainerRecordsOf = (rollout: Rollout | null, name: string): ContainerRecord[] =>
   (rollout?.containers ?? []).filter((record) => record.service === name);
 
