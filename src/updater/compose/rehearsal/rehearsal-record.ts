@@ -25,7 +25,7 @@ import {
   hasMixedVersions,
   readUnfinishedJournal,
 } from '../../run/state/journal.ts';
-import { findRunningLockHolder } from '../../run/state/lock.ts';
+import { findRunningLockHolder, removeEntriesOfKilledUpdaters } from '../../run/state/lock.ts';
 import {
   openStateDirectory,
   requireRootOwnedPath,
@@ -62,7 +62,7 @@ export async function recordRehearsal(
 ): Promise<RehearsalRecord> {
   const { own, location } = instance;
   const state = await openStateDirectory(location.mountedAt);
-  await removeStagedRecords(context.engine, state);
+  await removeEntriesOfKilledUpdaters(context.engine, own, state, /^rehearsal-([0-9a-f]{12})$/);
   await requireRootOwnedPath(instance.paths.fromHost(parent) ?? parent);
   const previous = await findRehearsal(context.engine, instance);
   if (previous?.holder) {
@@ -214,15 +214,4 @@ export async function removeRehearsedObjects(engine: Engine, token: string): Pro
   await waitUntil(observe, evaluate, wait);
   for (const network of await listAllNetworks(engine))
     if (network.token === token) await removeNetwork(engine, network.id);
-}
-
-/** Removes directories of rehearsals that were killed before their record was complete. */
-async function removeStagedRecords(engine: Engine, state: string): Promise<void> {
-  const names: string[] = await readdir(state).catch(() => []);
-  for (const name of names) {
-    const id = /^rehearsal-([0-9a-f]{12})$/.exec(name)?.[1];
-    if (id === undefined) continue;
-    const [container] = await engine.inspectContainers([id]);
-    if (!container || !isUp(container)) await rm(join(state, name), { recursive: true, force: true });
-  }
 }

@@ -66,10 +66,12 @@ export async function takeLock(
         const release = async () => {
           if ((await readFile(lock, 'utf8').catch(() => null)) === text) await rm(lock, { force: true });
         };
-        await removeLeftoverLockFiles(state, own, engine).catch(async (error) => {
-          await release();
-          throw error;
-        });
+        await removeEntriesOfKilledUpdaters(engine, own, state, /^lock\.(?:stale\.)?([0-9a-f]{12})$/).catch(
+          async (error) => {
+            await release();
+            throw error;
+          },
+        );
         const restore = async () => {
           await openStateDirectory(directory);
           await writeFile(lock, text, { mode: 0o600, flag: 'wx' }).catch(() => {});
@@ -129,13 +131,21 @@ function readCompleteLock(lock: string): Promise<string | null> {
   return waitUntil(() => readFile(lock, 'utf8').catch(() => null), evaluate, wait);
 }
 
-/** Removes the temporary lock files of killed updaters. Keeps the file of a running container. */
-async function removeLeftoverLockFiles(state: string, own: Container, engine: Engine): Promise<void> {
+/**
+ * Removes temporary files and directories of killed updaters. Keeps those of running containers.
+ * @param pattern - matches their names; the first group is the start of the container ID
+ */
+export async function removeEntriesOfKilledUpdaters(
+  engine: Engine,
+  own: Container,
+  state: string,
+  pattern: RegExp,
+): Promise<void> {
   for (const name of await readdir(state)) {
-    const id = /^lock\.(?:stale\.)?([0-9a-f]{12})$/.exec(name)?.[1];
+    const id = pattern.exec(name)?.[1];
     if (id === undefined || own.id.startsWith(id)) continue;
     const [container] = await engine.inspectContainers([id]);
-    if (!container || !isUp(container)) await rm(join(state, name), { force: true });
+    if (!container || !isUp(container)) await rm(join(state, name), { recursive: true, force: true });
   }
 }
 
