@@ -31,13 +31,13 @@ export async function removeRestorePoints(
   const dataContext = { engine, log, project: location.name, helperImageId: own.imageId };
   const { removed, failures } = await removeProjectRestorePoints(dataContext, directory, project);
   const [failure] = failures;
-  if (failure === undefined) await removeReserveFiles(location.directory);
   if (failure !== undefined) {
     const message = `removed ${formatCount(removed, 'restore point')}; ${failures.length} could not be removed`;
     const directories = failures.map(({ directory }) => directory).join(' ');
     const advice = `If you no longer need these restore points, remove them manually: rm -r ${directories}.`;
     throw new UpdateError(failure.error.code, message, { advice, cause: failure.error });
   }
+  await removeReserveFiles(location.directory);
   log.enterPhase('done');
   const message =
     removed === 0

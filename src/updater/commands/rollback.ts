@@ -22,7 +22,6 @@ import { saveDataBeforeRollback } from '../compose/save/save-data.ts';
 import { requireSpaceToRestore } from '../data/copies/copy-mounts.ts';
 import type { PlannedRestorePoint } from '../data/copies/estimate-restore-point.ts';
 import { findUsableRestorePoint, type RestorePointRecord } from '../data/copies/restore-point-record.ts';
-import type { DataContext } from '../data/data-context.ts';
 import { findRollbackObstacles } from '../data/find-rollback-obstacles.ts';
 import {
   findRestorePoints,
@@ -159,13 +158,7 @@ async function planRollback(
     });
   }
   const hasLock = soFar.lock !== null;
-  const dataContext: DataContext = {
-    engine,
-    log,
-    project: project.name,
-    helperImageId: own.imageId,
-    hasLock,
-  };
+  const dataContext = { engine, log, project: project.name, helperImageId: own.imageId, hasLock };
   // Without the lock, nothing may be written, so missing hashes cannot be computed. In this case, only mounts and space
   // are checked.
   if (checksData && (point.hashes !== null || hasLock)) await requireRestorableData(dataContext, record);

@@ -64,7 +64,7 @@ export async function showPlan(
   for (const to of new Set(floatingTagUpdatesOf(plan).map((update) => update.to))) {
     log.info(`whether ${to} points to ${plan.to} can only be determined after the image is pulled`);
   }
-  const references = [...new Set(updates.map(({ to }) => to))];
+  const references = updates.map(({ to }) => to);
   const images = await findLocalImages(engine, references);
   const absent = updates.filter(({ to }) => !images.has(to));
   const missing = [...new Set(absent.map(({ to }) => to))];
@@ -117,7 +117,7 @@ async function logRehearsal(
   state: string,
   prepared: PreparedPlan,
 ): Promise<void> {
-  const images = await findLocalImages(engine, [...new Set(prepared.references.values())]);
+  const images = await findLocalImages(engine, prepared.references.values());
   const result = await findRehearsalResult(state, { ...prepared, images }, startedAt);
   if (result === null) return;
   const at = `${result.at.slice(0, 16).replace('T', ' ')} UTC`;
