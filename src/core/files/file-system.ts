@@ -82,6 +82,12 @@ export const isDiskFullError = (error: unknown): boolean =>
 export const isMissingFileError = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemErrorCodeOf(error) ?? '');
 
+/** Handles the error of a rejected promise: returns null if the file is missing, and throws any other error. */
+export function tolerateMissingFile(error: unknown): null {
+  if (!isMissingFileError(error)) throw error;
+  return null;
+}
+
 /**
  * Error codes of file systems that cannot sync a directory. The errors are ignored, because such a file system keeps
  * renames in order without a sync, or cannot do so at all.
@@ -93,12 +99,7 @@ export const diskFileSystem: FileSystem = {
   rename,
 
   async read(path) {
-    try {
-      return await readFile(path);
-    } catch (error) {
-      if (isMissingFileError(error)) return null;
-      throw error;
-    }
+    return readFile(path).catch(tolerateMissingFile);
   },
 
   async readOwner(path) {

@@ -8,8 +8,8 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import {
   diskFileSystem,
   isExistingPath,
-  isMissingFileError,
   replaceFileSafely,
+  tolerateMissingFile,
 } from '../../core/files/file-system.ts';
 import { type HostPaths, isWithin } from '../../core/mounts/host-paths.ts';
 import { journalSchema } from '../run/state/journal-schema.ts';
@@ -229,10 +229,7 @@ export async function readRestorePointRecord(
 async function readRecordText(location: RestorePointLocation, path: string): Promise<string | null> {
   await requireRootOwnedLocation(location);
   await requireRootOwnedPath(path);
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch((error) => {
-    if (isMissingFileError(error)) return null;
-    throw error;
-  });
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(tolerateMissingFile);
   if (file === null) return null;
   try {
     // Check the opened file too, because the file may have been replaced after the path was checked.
@@ -264,10 +261,7 @@ export async function findRestorePoints(
   project: RestorePointProject,
 ): Promise<RestorePointLocation[]> {
   const prefix = restorePointPrefixOf(directory, project);
-  const names: string[] = await readdir(directory).catch((error) => {
-    if (isMissingFileError(error)) return [];
-    throw error;
-  });
+  const names = (await readdir(directory).catch(tolerateMissingFile)) ?? [];
   const places = names
     .filter((name) => name.startsWith(prefix) && runNamePattern.test(name.slice(prefix.length)))
     .toSorted()

@@ -7,8 +7,8 @@ import { waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import {
   chownLikeParentDirectory,
-  isMissingFileError,
   systemErrorCodeOf,
+  tolerateMissingFile,
 } from '../../../core/files/file-system.ts';
 import { removeTree } from '../../../core/files/remove-tree.ts';
 import type { HostPaths } from '../../../core/mounts/host-paths.ts';
@@ -100,10 +100,7 @@ export async function recordRehearsal(
 /** Reads the record of a rehearsal; null if there is none. @throws UpdateError unexpected-file */
 async function readRehearsalRecord(state: string): Promise<RehearsalRecord | null> {
   const path = join(state, directoryName, 'record.json');
-  const text = await readFile(path, 'utf8').catch((error) => {
-    if (isMissingFileError(error)) return null;
-    throw error;
-  });
+  const text = await readFile(path, 'utf8').catch(tolerateMissingFile);
   if (text === null) return null;
   const { data } = createJsonTextSchema(recordSchema).safeParse(text);
   if (data) return data;

@@ -6,6 +6,7 @@ import {
   diskFileSystem,
   type FileSystem,
   replaceFileSafely,
+  tolerateMissingFile,
   writeTemporaryFile,
 } from '../../../core/files/file-system.ts';
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
@@ -214,10 +215,7 @@ type ReadJournal = JournalData | UnreadableJournal | null;
 export async function readJournal(state: string): Promise<ReadJournal> {
   await requireTrustedEntry(dirname(state));
   await requireTrustedEntry(dirname(state), journalFileName);
-  const text = await readFile(join(state, journalFileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
-    throw error;
-  });
+  const text = await readFile(join(state, journalFileName), 'utf8').catch(tolerateMissingFile);
   if (text === null) return null;
   const { data, error } = createJsonTextSchema(journalSchema).safeParse(text);
   if (data) return data;

@@ -18,8 +18,8 @@ import { hasNoFileModes, isOnSmb } from '../../../core/files/attributes.ts';
 import {
   chownLikeParentDirectory,
   diskFileSystem,
-  isMissingFileError,
   systemErrorCodeOf,
+  tolerateMissingFile,
 } from '../../../core/files/file-system.ts';
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import { runNamePattern } from './run-names.ts';
@@ -128,10 +128,7 @@ export async function requireFileModeSupport(directory: string): Promise<void> {
  */
 export async function requireTrustedEntry(directory: string, ...entry: readonly string[]): Promise<void> {
   const path = join(stateDirectoryOf(directory), ...entry);
-  const found = await lstat(path).catch((error) => {
-    if (!isMissingFileError(error)) throw error;
-    return null;
-  });
+  const found = await lstat(path).catch(tolerateMissingFile);
   if (found === null) return;
   requireNoLink(path, found);
   const { uid } = await stat(directory);
@@ -166,12 +163,7 @@ async function statNewEntry(directory: string): Promise<Stats> {
  * @throws UpdateError unexpected-file
  */
 export async function requireRootOwnedPath(path: string, found?: Stats): Promise<number | null> {
-  const is =
-    found ??
-    (await lstat(path).catch((error) => {
-      if (!isMissingFileError(error)) throw error;
-      return null;
-    }));
+  const is = found ?? (await lstat(path).catch(tolerateMissingFile));
   if (is === null) return null;
   requireNoLink(path, is);
   const isLike = (made: { uid: number; mode: number }) =>
@@ -221,8 +213,5 @@ export async function requireTrustedStateDirectory(directory: string): Promise<v
   }
 }
 
-const namesIn = (path: string): Promise<string[]> =>
-  readdir(path).catch((error) => {
-    if (!isMissingFileError(error)) throw error;
-    return [];
-  });
+const namesIn = async (path: string): Promise<string[]> =>
+  (await readdir(path).catch(tolerateMissingFile)) ?? [];
