@@ -1,9 +1,9 @@
 import { findUsablePin, isSamePin } from '../../../core/compose/pins/find-pin.ts';
 import { displayPathOf } from '../../../core/compose/project-files.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
-import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/objects/container.ts';
+import { type Container, isUp, type StorageMount } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
+import { type Installation, replacedServicesOf, unreplacedContainersOf } from '../inspect/installation.ts';
 import { listFilesToWrite } from './files/list-files-to-write.ts';
 import type { ProjectUpdatePlan } from './prepared-plan.ts';
 
@@ -77,9 +77,7 @@ export function findProxiedContainers(installation: Installation) {
 
 /** Returns all running containers on the engine that are not updated. */
 function listContainersNotUpdated(installation: Installation): Container[] {
-  const updated = replacedServicesOf(installation).map(({ name }) => name);
-  const own = installation.containers.filter((each) => isUp(each) && !updated.includes(serviceOf(each)));
-  return [...own, ...installation.outsideContainers];
+  return [...unreplacedContainersOf(installation).filter(isUp), ...installation.outsideContainers];
 }
 
 const placeOf = ({ path, subpath }: StorageMount): string => `${path}/${subpath}`;
