@@ -123,7 +123,7 @@ const executors: Executors = {
       name,
     );
   },
-  up: (step, work, view) => upOnce(step, work, view),
+  up: upOnce,
   'run-once': (step, work, view) =>
     runServiceToCompletion(step, work.replacement(), () =>
       upOnce({ ...step, kind: 'up', start: true, force: false }, work, view),

@@ -42,7 +42,7 @@ export type RestoreStep =
 export function listRestoreSteps(
   rollout: Rollout,
   now: { containers: readonly Container[]; blueprints: readonly ContainerSnapshot[] },
-  own: { rebuilt: ReadonlySet<string>; started: ReadonlySet<string> } = noOwnContainers,
+  own: { rebuilt: ReadonlySet<string>; started: ReadonlySet<string> },
 ): RestoreStep[] {
   const there = new Map(now.containers.map((container) => [container.id, container] as const));
   const snapshots = new Map(now.blueprints.map((snapshot) => [snapshot.id, snapshot] as const));
@@ -92,8 +92,6 @@ export function listRestoreSteps(
   if (all.length > 0) steps.push({ kind: 'compare', records: all });
   return steps;
 }
-
-const noOwnContainers = { rebuilt: new Set<string>(), started: new Set<string>() };
 
 const missingNetworks = (
   snapshot: ContainerSnapshot | undefined,
