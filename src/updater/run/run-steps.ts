@@ -19,8 +19,8 @@ interface Blocked {
 
 export type NextStep<Step> = Step | Done | Blocked;
 
-/** The operations of a run that differ between a compose project and a stack (docs/run.md, "The loop"). */
-export interface RunDriver<View, Step extends { kind: string }> {
+/** A run of a compose project or a stack: the operations that differ between them (docs/run.md, "The loop"). */
+export interface DrivenRun<View, Step extends { kind: string }> {
   /** Inspects only the part of the current state that is relevant to the goal. */
   inspect(goal: RunGoal): Promise<View>;
   /** The step must depend only on the view and the goal. */
@@ -29,9 +29,6 @@ export interface RunDriver<View, Step extends { kind: string }> {
   execute(step: Step, view: View): Promise<void>;
   /** The signal that aborts waits in the current state of the run (docs/contract.md 5.13, 5.14). */
   getWaitSignal(goal: RunGoal): AbortSignal;
-}
-
-export interface DrivenRun<View, Step extends { kind: string }> extends RunDriver<View, Step> {
   /**
    * Switches to a rollback after an error, even in a resumed run. Returns a function that creates the error to throw
    * after the rollback.
@@ -75,7 +72,7 @@ let current: string | null = null;
 export const getCurrentStepName = (): string | null => current;
 
 export async function runSteps<View, Step extends { kind: string }>(
-  driver: RunDriver<View, Step>,
+  driver: DrivenRun<View, Step>,
   goal: RunGoal,
   log: Log,
 ): Promise<void> {
