@@ -32,7 +32,7 @@ export type RecoveryAction =
   | { kind: 'start-over' }
   /** Files or containers were changed after the run, so nothing is undone. */
   | { kind: 'leave'; because: string }
-  | { kind: 'resume'; changeover: Rollout }
+  | { kind: 'resume' }
   | { kind: 'undo'; afterwards: ActionAfterUndo }
   /** The new version has started and cannot be rolled back, so its update is completed first. */
   | { kind: 'complete'; changeover: Rollout }
@@ -64,7 +64,7 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
   const isStale = data.point != null && !isNewThere;
   if (rollout !== null && wayBack === null && isReplacingOrVerifying(state)) {
     const isStuck = exhausted || hasCrashed;
-    if (now.hasSameRequest && !isStuck && !isStale) return { kind: 'resume', changeover: rollout };
+    if (now.hasSameRequest && !isStuck && !isStale) return { kind: 'resume' };
     if (isNewThere) {
       if (!isStuck) return { kind: 'complete', changeover: rollout };
       return { kind: data.point?.state === 'saved' && now.canRollBack ? 'roll-back' : 'give-up' };
