@@ -70,7 +70,9 @@ export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
       await executeStep(step, this.#work, view);
     } catch (error) {
       if (error instanceof RetryableError || error instanceof InterruptedError) throw error;
-      if (!isRestoreStep(step)) throw this.#explained(step, error);
+      if (step.kind === 'start-data-services' || step.kind === 'end-stops')
+        throw toContainersNotRestoredError(error, this.journal.data);
+      if (!isRestoreStep(step)) throw error;
       this.#work.memory.failures.set('service' in step ? step.service : null, error);
       return;
     }
@@ -89,11 +91,6 @@ export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
 
   close(): void {
     this.#work.close();
-  }
-
-  #explained({ kind }: ComposeStep, error: unknown): unknown {
-    const isStart = kind === 'start-data-services' || kind === 'end-stops';
-    return isStart ? toContainersNotRestoredError(error, this.journal.data) : error;
   }
 }
 
