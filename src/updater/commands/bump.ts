@@ -26,8 +26,7 @@ import type { Log } from '../run/log/run-log.ts';
 import { type CommandLine, missingServiceMessage } from '../run/options/command-line.ts';
 import { addSettingsFromFile } from '../run/options/settings-file.ts';
 import { type BumpOptions, bumpOptionsOf } from '../run/options/update-options.ts';
-import { createUnfinishedRunError, hasMixedVersions, readUnfinishedJournal } from '../run/state/journal.ts';
-import { stateDirectoryOf } from '../run/state/state-directory.ts';
+import { requireNoUpdate } from '../run/state/journal.ts';
 
 /**
  * Reads the options of `bump`. Services and files that are not on the command line are taken from the settings file in
@@ -51,7 +50,7 @@ export async function bumpVersionPins(
   const options = await readBumpOptions(line, log);
   log.enterPhase('plan');
   const project = await readBumpProject(options, log);
-  await requireNoUnfinishedUpdate(projectDirectoryOf(project));
+  await requireNoUpdate(projectDirectoryOf(project), null);
   return withOfflineEngine(signal, async (engine) => {
     const { draft, edits } = await planBump(project, engine, options, log);
     const paths = draft.changes.map(({ path }) => path);
@@ -116,14 +115,4 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
     envFiles: pathsOf(envFiles, project.envFiles),
   });
   return `${compose} pull && ${compose} up -d`;
-}
-
-/**
- * Rejects edits during an unfinished update: if the update restores the files, the edits are undone.
- * @throws UpdateError journal-pending
- */
-export async function requireNoUnfinishedUpdate(directory: string): Promise<void> {
-  const journal = await readUnfinishedJournal(stateDirectoryOf(directory));
-  if (journal === null || !hasMixedVersions(journal)) return;
-  throw createUnfinishedRunError(journal);
 }

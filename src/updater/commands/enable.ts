@@ -20,7 +20,6 @@ import { type FileReplacement, replaceFiles } from '../../core/files/transaction
 import { settingsFileName } from '../../core/names/state-directory-name.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
 import { Compose } from '../../engine/cli/compose.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { listProjectContainersWithCache } from '../../engine/containers/project-containers.ts';
 import { isUp, serviceOf } from '../../engine/objects/container.ts';
 import { createEnvPlaceholders, listServicesWithEnvFile } from '../compose/bump/plan-bump.ts';
@@ -57,10 +56,10 @@ import type { CommandLine } from '../run/options/command-line.ts';
 import { addSettingsFromFile } from '../run/options/settings-file.ts';
 import { enableOptionsOf, updateOptionsOf } from '../run/options/update-options.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { findRunningLockHolder } from '../run/state/lock.ts';
+import { requireNoUpdate } from '../run/state/journal.ts';
 import { formatRunName } from '../run/state/run-names.ts';
 import { backupDirectoryOf, openStateDirectory } from '../run/state/state-directory.ts';
-import { requireNoUnfinishedUpdate, withOfflineEngine } from './bump.ts';
+import { withOfflineEngine } from './bump.ts';
 
 /** Shown instead of the secret in a dry run, and part of its hash. The secret is generated when the files are written. */
 const secretPlaceholder = 'generated';
@@ -98,7 +97,7 @@ export async function enableInstance(
   const { location, paths } = instance;
   requireUpdatesImage(options.product);
   requireUnmanagedDirectory(location.directory);
-  await requireIdle(location.mountedAt, engine);
+  await requireNoUpdate(location.mountedAt, engine);
   const { containers, cachedEngine } = await listProjectContainersWithCache(engine, location.name);
   requireNoUnrelatedContainers(containers, instance, options, null);
   const others = options.workers.filter((name) => name !== updatesName);
@@ -135,7 +134,7 @@ export async function enableFiles(given: CommandLine, log: Log, signal: AbortSig
   const files = await readBumpProject(paths, log);
   const directory = projectDirectoryOf(files);
   requireUnmanagedDirectory(directory);
-  await requireIdle(directory, null);
+  await requireNoUpdate(directory, null);
   return withOfflineEngine(signal, (engine) =>
     changeFiles({
       line,
@@ -154,17 +153,6 @@ export async function enableFiles(given: CommandLine, log: Log, signal: AbortSig
       running: null,
     }),
   );
-}
-
-/**
- * Requires that no update is unfinished or running.
- * @param engine - null if the project has no containers
- */
-async function requireIdle(directory: string, engine: Engine | null): Promise<void> {
-  await requireNoUnfinishedUpdate(directory);
-  const holder = engine && (await findRunningLockHolder(engine, directory));
-  if (holder !== null)
-    throw new UpdateError('update-running', `an update has been running since ${holder.since}`);
 }
 
 /** Shows the changes, or writes them if the hash of the dry run is given. */
@@ -231,7 +219,7 @@ async function changeFiles(target: EnableTarget): Promise<RunOutcome> {
     });
   const written = planWith(randomBytes(32).toString('hex')).draft;
   const changes = sortChanges(target, written.changes, settings);
-  await requireIdle(projectDirectoryOf(files), running?.context.engine ?? null);
+  await requireNoUpdate(projectDirectoryOf(files), running?.context.engine ?? null);
   log.enterPhase('write');
   await writeFiles(changes, target);
   log.info(`changed ${joinWithAnd(changes.map(({ path }) => displayPathOf(files, path)))}`);

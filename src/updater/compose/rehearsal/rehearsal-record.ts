@@ -20,12 +20,8 @@ import { type Container, isUp, type ListedContainer } from '../../../engine/obje
 import { rehearsalLabel } from '../../../engine/objects/labels.ts';
 import { removeRestorePointDirectory } from '../../data/restore-point.ts';
 import type { EngineContext } from '../../run/run-context.ts';
-import {
-  createUnfinishedRunError,
-  hasMixedVersions,
-  readUnfinishedJournal,
-} from '../../run/state/journal.ts';
-import { findRunningLockHolder, removeEntriesOfKilledUpdaters } from '../../run/state/lock.ts';
+import { requireNoUpdate } from '../../run/state/journal.ts';
+import { removeEntriesOfKilledUpdaters } from '../../run/state/lock.ts';
 import {
   openStateDirectory,
   requireRootOwnedPath,
@@ -84,11 +80,7 @@ export async function recordRehearsal(
     throw new UpdateError('rehearsal-running', 'another rehearsal has just started');
   });
   try {
-    const holder = await findRunningLockHolder(context.engine, location.mountedAt);
-    if (holder !== null)
-      throw new UpdateError('update-running', `an update is running in container ${holder.name}`);
-    const pending = await readUnfinishedJournal(stateDirectoryOf(location.mountedAt));
-    if (pending !== null && hasMixedVersions(pending)) throw createUnfinishedRunError(pending);
+    await requireNoUpdate(location.mountedAt, context.engine);
     await removeHelperContainers(context.engine, location.name);
   } catch (error) {
     await rm(join(state, directoryName), { recursive: true, force: true });

@@ -16,11 +16,12 @@ import {
   createJsonTextSchema,
   describeSchemaMistake,
 } from '../../../core/text/json-text.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
 import { joinWithAnd } from '../log/format-values.ts';
 import type { OutcomeDetails } from '../log/outcome-details.ts';
 import type { RunOutcome } from '../log/run-outcome.ts';
 import { type JournalData, journalSchema } from './journal-schema.ts';
-import type { Lock } from './lock.ts';
+import { findRunningLockHolder, type Lock } from './lock.ts';
 import { formatRunName } from './run-names.ts';
 import {
   endedStateOf,
@@ -186,6 +187,19 @@ export function formatUnfinishedRunMessage(data: JournalData): string {
     return `${what} was interrupted during the ${phase} phase; ${joinWithAnd(names)} may have been only partly replaced`;
   }
   return `${what} was interrupted during the ${phase} phase`;
+}
+
+/**
+ * Requires that no update is running, and that no interrupted update may restore the files.
+ * @param engine - null to read only the journal
+ * @throws UpdateError update-running, journal-pending
+ */
+export async function requireNoUpdate(directory: string, engine: Engine | null): Promise<void> {
+  const holder = engine && (await findRunningLockHolder(engine, directory));
+  if (holder !== null)
+    throw new UpdateError('update-running', `an update is running in container ${holder.name}`);
+  const journal = await readUnfinishedJournal(stateDirectoryOf(directory));
+  if (journal !== null && hasMixedVersions(journal)) throw createUnfinishedRunError(journal);
 }
 
 /**
