@@ -50,6 +50,38 @@ describe.concurrent('a page', () => {
     });
   });
 
+  it('has a header with text styles of its own, which do not change the notice', async ({ expect }) => {
+    const css = `:root { font-size: 62.5% } body { margin: 0 } header { display: flex; height: 80px; text-align: center;
+      text-transform: uppercase; white-space: nowrap; letter-spacing: 3px; -webkit-text-fill-color: transparent }`;
+    const options = { wholeBody: `<header>${notice}</header>`, files: { '/page.css': css } };
+    await visit(browser, script, options, async ({ page }) => {
+      const { y = 0, height = 0 } = (await pill(page).boundingBox()) ?? {};
+      expect(y + height / 2).toBeCloseTo(40, 0);
+      const styleOf = (selector: string): Promise<string[]> =>
+        page.locator(selector).evaluate((one) => {
+          const style = one.ownerDocument.defaultView.getComputedStyle(one);
+          return [
+            style.textAlign,
+            style.textTransform,
+            style.whiteSpace,
+            style.letterSpacing,
+            style.fontSize,
+          ];
+        });
+      expect(await styleOf('svc-update-notice .toast')).toEqual([
+        'start',
+        'none',
+        'normal',
+        'normal',
+        '14px',
+      ]);
+      const fill = "getComputedStyle(document.querySelector('svc-update-notice')).webkitTextFillColor";
+      expect(await page.evaluate(fill)).not.toBe('rgba(0, 0, 0, 0)');
+      await page.evaluate("document.querySelector('header').style.visibility = 'hidden'");
+      expect(await pill(page).isVisible()).toBe(false);
+    });
+  });
+
   it('changes its theme, and the elements follow', async ({ expect }) => {
     const css =
       'body { background: #fff; transition: background .2s } .dark body { background: #111; color: #eee }';

@@ -17,6 +17,11 @@ export function createStyleSheet(css: string): CSSStyleSheet {
  */
 export const baseStyleSheet = createStyleSheet(`
 :host {
+  /* A header often shows its text in capitals, centered or on one line. */
+  all: initial;
+  color-scheme: inherit;
+  visibility: inherit;
+  -webkit-text-size-adjust: 100%;
   --accent: var(--svc-update-accent, light-dark(#3550e0, #93a4ff));
   --on-accent: var(--svc-update-on-accent, light-dark(#fff, #0d1330));
   --accent-tint: var(--svc-update-accent-tint, light-dark(#eef0fd, #1f2440));
@@ -34,7 +39,7 @@ export const baseStyleSheet = createStyleSheet(`
   --space: var(--svc-update-space, 20px);
   --font: var(--svc-update-font, Inter, ui-sans-serif, system-ui, sans-serif);
   --mono: var(--svc-update-mono, ui-monospace, "DejaVu Sans Mono", Menlo, monospace);
-  font: 400 var(--svc-update-font-size, 0.875rem)/1.5 var(--font);
+  font: 400 var(--svc-update-font-size, max(.875rem, 14px))/1.5 var(--font);
   font-variant-numeric: tabular-nums;
   color: var(--text);
 }
@@ -156,7 +161,7 @@ textarea { width: 100%; min-height: 10em; padding: 10px 12px; color: inherit; ba
 `);
 
 export const noticeStyleSheet = createStyleSheet(`
-:host { display: inline-flex; flex-shrink: 9999; min-width: max(3.4em, min(5em, 100%)); max-width: min(100%, max(9.5em, 35vw)); vertical-align: middle }
+:host { display: inline-flex; align-items: center; flex-shrink: 9999; min-width: max(3.4em, min(5em, 100%)); max-width: min(100%, max(9.5em, 35vw)); vertical-align: middle }
 :host([hidden]) { display: none }
 /* Without room for both, the version wraps to a line above, where it is hidden. */
 [part=bar] { flex: auto; min-width: 0; display: flex; flex-wrap: wrap; align-content: end; column-gap: 4px; height: calc(1.4em + 8px) }
