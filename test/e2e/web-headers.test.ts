@@ -4,7 +4,7 @@ import { openBrowser, stickingOut, visit } from '../rig/web/browser.ts';
 import { headerPages } from '../rig/web/header-pages.ts';
 import { anna, history, latest, releases } from '../rig/web/scenes.ts';
 
-// The notice in the headers of products, and the colors of pages without `color-scheme` (docs/web.md).
+// The notice in the headers of products, and its colors (docs/web.md).
 
 /** The machine may be busy. */
 const patient = { timeout: 30_000 };
@@ -120,9 +120,11 @@ describe.concurrent('a page', () => {
   });
 
   it.for([
-    ['with its color scheme', ':root { color-scheme: light } body { background: #111 }', 'light'],
+    ['by its background', ':root { color-scheme: light } body { background: #111 }', 'dark'],
+    ['by a light header of a dark page', ':root { color-scheme: dark } nav { background: #e58325 }', 'light'],
+    ['by its color scheme', ':root { color-scheme: dark; background: #111 }', 'dark'],
     [
-      'with a color scheme for the element',
+      'by a color scheme for the element',
       'body { background: #111 } svc-update-notice { color-scheme: light }',
       'light',
     ],

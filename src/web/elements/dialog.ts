@@ -64,9 +64,11 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   protected override adaptColors(): void {
+    if (this.#isShown) return;
+    const isPageScheme = getComputedStyle(document.body).colorScheme !== 'normal';
     const center = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
     // In a short page, the center is the root element, although the background belongs to the body.
-    if (!this.#isShown) super.adaptColors(center?.closest('body *') ?? document.body);
+    super.adaptColors(isPageScheme ? null : (center?.closest('body *') ?? document.body));
   }
 
   get isOpen(): boolean {

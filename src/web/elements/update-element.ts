@@ -30,15 +30,15 @@ const ElementBase = globalThis.HTMLElement ?? class {};
 export abstract class UpdateElement extends ElementBase {
   static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;
-  /** Enabled for dark colors. Frameworks remove unknown attributes, and some supported browsers lack custom states. */
-  readonly #darkStyleSheet = createStyleSheet(':host { color-scheme: dark }');
+  /** Overrides the page's colors. Frameworks remove unknown attributes, and some supported browsers lack custom states. */
+  readonly #colorStyleSheet = createStyleSheet('');
   #embeddingPage: EmbeddingPage | null = null;
   #cleanups: (() => void)[] = [];
 
   constructor(sheet: CSSStyleSheet) {
     super();
     this.shadow = this.attachShadow({ mode: 'open' });
-    this.shadow.adoptedStyleSheets = [baseStyleSheet, sheet, this.#darkStyleSheet];
+    this.shadow.adoptedStyleSheets = [baseStyleSheet, sheet, this.#colorStyleSheet];
   }
 
   protected abstract draw(): void;
@@ -78,11 +78,17 @@ export abstract class UpdateElement extends ElementBase {
     draw();
   }
 
-  /** Selects dark colors if the background of an element is dark, unless the page sets `color-scheme`. */
-  protected adaptColors(element: Element = this): void {
-    this.#darkStyleSheet.disabled = true;
-    const isOwn = getComputedStyle(this).colorScheme === 'normal';
-    this.#darkStyleSheet.disabled = !isOwn || !isDark(element, this.shadow.firstElementChild as HTMLElement);
+  /**
+   * Selects colors that are readable on the background of an element, if those of the page's `color-scheme` are not. With
+   * null, the page selects them.
+   */
+  protected adaptColors(element: Element | null = this): void {
+    const sheet = this.#colorStyleSheet;
+    sheet.replaceSync('');
+    const probe = this.shadow.firstElementChild as HTMLElement;
+    const isSchemeDark = readColor('light-dark(#fff, #000)', probe).isDark;
+    const isDark = isBackgroundDark(element, probe) ?? isSchemeDark;
+    if (isDark !== isSchemeDark) sheet.replaceSync(`:host { color-scheme: ${isDark ? 'dark' : 'light'} }`);
   }
 
   disconnectedCallback(): void {
@@ -104,16 +110,20 @@ export abstract class UpdateElement extends ElementBase {
   }
 }
 
-/** @param probe - an element whose style converts a color in any notation */
-function isDark(element: Element, probe: HTMLElement): boolean {
+function isBackgroundDark(element: Element | null, probe: HTMLElement): boolean | null {
   let node: Element | null | undefined = element;
   while (node) {
-    const color = getComputedStyle(node).backgroundColor;
-    probe.style.columnRuleColor = `color-mix(in lab, ${color}, ${color})`;
-    const numbers = getComputedStyle(probe).columnRuleColor.matchAll(/-?[\d.]+(?:e-\d+)?/g);
-    const [lightness = 100, , , alpha = 1] = Array.from(numbers, Number);
-    if (alpha > 0.5) return lightness < 50;
+    const { isDark, alpha } = readColor(getComputedStyle(node).backgroundColor, probe);
+    if (alpha > 0.5) return isDark;
     node = node.assignedSlot ?? node.parentElement ?? (node.getRootNode() as Partial<ShadowRoot>).host;
   }
-  return false;
+  return null;
+}
+
+/** @param probe - an element whose style converts a color in any notation */
+function readColor(color: string, probe: HTMLElement): { isDark: boolean; alpha: number } {
+  probe.style.columnRuleColor = `color-mix(in lab, ${color}, ${color})`;
+  const numbers = getComputedStyle(probe).columnRuleColor.matchAll(/-?[\d.]+(?:e-\d+)?/g);
+  const [lightness = 100, , , alpha = 1] = Array.from(numbers, Number);
+  return { isDark: lightness < 50, alpha };
 }
