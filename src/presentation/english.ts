@@ -104,7 +104,7 @@ export const englishTexts = {
   startingUpdate: 'Starting the update…',
   startingRollback: 'Starting the rollback…',
   notStarted: 'Nothing was started',
-  connectionLost: 'The connection was lost. Nothing was started.',
+  connectionLost: 'The server sent no usable response. Reload the page, then try again.',
   httpStatus: (status: number) => `HTTP status ${status}`,
   runUnknown: (version: string, time: string) =>
     `The server (${version}) has no record of the update that started at ${time}`,

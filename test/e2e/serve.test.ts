@@ -238,15 +238,20 @@ it('offers a release that is rolled out to 10 % of all instances once the admin 
   expect(await state()).toMatchObject({ version: 'v1.2.0', migrations: ['v1.0.0', 'v1.1.0', 'v1.2.0'] });
 });
 
+/** Starts a rollback and waits until it has ended. */
+async function rollBack(from: string, to: string): Promise<void> {
+  const offered = () => told<RollbackOffer>(`${update}/rollback`).catch(() => null);
+  await expect.poll(offered, long).toMatchObject({ from, to });
+  const answer = await ask(`${update}/rollback`, { method: 'POST', body: JSON.stringify({ confirm: to }) });
+  expect(answer.status).toBe(202);
+  expect(await ended('updated', to)).toMatchObject({ kind: 'rollback', from });
+}
+
 it('rolls back a recalled release on request, and restores the data of the product', async () => {
   const why = 'It deletes old rows at night.';
   announce({ name: 'recall', version: 'v1.2.0', why });
   await expect.poll(async () => (await status()).recalled, long).toMatchObject({ version: 'v1.2.0', why });
-  const offered = () => told<RollbackOffer>(`${update}/rollback`).catch(() => null);
-  await expect.poll(offered, long).toMatchObject({ from: 'v1.2.0', to: 'v1.1.0' });
-  const answer = await ask(`${update}/rollback`, { method: 'POST', body: '{"confirm":"v1.1.0"}' });
-  expect(answer.status).toBe(202);
-  expect(await ended('updated', 'v1.1.0')).toMatchObject({ kind: 'rollback', from: 'v1.2.0' });
+  await rollBack('v1.2.0', 'v1.1.0');
   expect(await state()).toMatchObject({ version: 'v1.1.0', migrations: ['v1.0.0', 'v1.1.0'] });
 });
 
@@ -275,7 +280,10 @@ it('rolls back automatically if a release does not start', async () => {
   offer('v1.1.0', 'v1.2.0', 'v1.2.1', 'v1.3.0');
   await expect.poll(async () => (await status()).latest?.version, long).toBe('v1.3.0');
   expect((await ask(update, { method: 'POST', body: '{"target":"v1.3.0"}' })).status).toBe(202);
-  expect(await ended('failed', 'v1.3.0')).toMatchObject({ rolledBack: { version: 'v1.2.1' } });
+  expect(await ended('failed', 'v1.3.0')).toMatchObject({
+    rolledBack: { version: 'v1.2.1' },
+    downtimeSeconds: null,
+  });
   expect(await state()).toMatchObject({ version: 'v1.2.1', migrations: ['v1.0.0', 'v1.1.0', 'v1.2.1'] });
   const runs = await told<Run[]>(`${update}/history`);
   expect(runs.map(({ kind, outcome }) => `${kind} ${outcome}`)).toEqual([
@@ -302,6 +310,11 @@ it('rolls back if the updater of a release does not start', async () => {
   for (const text of [log, await platform.read('.svc-updater/last-run.log'), await report()])
     for (const secret of [platform.secret, platform.token]) expect(text).not.toContain(secret);
   expect(await state()).toMatchObject({ version: 'v1.2.1', migrations: ['v1.0.0', 'v1.1.0', 'v1.2.1'] });
+});
+
+it('rolls back the last successful update after two updates that failed', async () => {
+  await rollBack('v1.2.1', 'v1.1.0');
+  expect(await state()).toMatchObject({ version: 'v1.1.0', migrations: ['v1.0.0', 'v1.1.0'] });
 });
 
 it('updates a platform without a job queue, whose jobs start after 30 seconds', async () => {

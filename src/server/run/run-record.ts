@@ -124,8 +124,12 @@ export class RunRecord {
     }
     const restorePoint = restorePointSchema.read(fields.restorePoint);
     const rolledBack = automaticRollbackSchema.read(fields.rolledBack);
+    // The measured downtime ended when the new version started, which then failed.
     if (restorePoint || rolledBack)
-      this.#change({ ...(restorePoint && { restorePoint }), ...(rolledBack && { rolledBack }) });
+      this.#change({
+        ...(restorePoint && { restorePoint }),
+        ...(rolledBack && { rolledBack, downtimeSeconds: null }),
+      });
     const { phase, percent, message, time, level } = event;
     const result = runResultSchema.safeParse(fields.result).data ?? this.#earlier.parseResult(event);
     if (result !== null) {

@@ -3,15 +3,14 @@ import type { RestorePoint, Run } from '../status.ts';
 export type RollbackableRun = Run & { restorePoint: RestorePoint };
 
 /**
- * Returns the last run that changed the instance; null if that run was a rollback, was rolled back or saved no restore
- * point. Only the updater can determine whether a rollback is possible.
+ * Returns the last run that changed the instance and was not rolled back automatically; null if that run was a rollback
+ * or saved no restore point. Only the updater can determine whether a rollback is possible.
  * @param past - runs, newest first
  */
 export function findRollbackableRun(past: readonly Run[]): RollbackableRun | null {
-  const last = past.find(({ outcome, rolledBack }) => rolledBack !== null || changing.includes(outcome));
+  const last = past.find(({ outcome, rolledBack }) => rolledBack === null && changing.includes(outcome));
   // A rollback cannot be rolled back, because the data that it saves is only for manual recovery.
-  const isOffered = last?.kind === 'update' && last.rolledBack === null;
-  return isOffered && last.restorePoint ? { ...last, restorePoint: last.restorePoint } : null;
+  return last?.kind === 'update' && last.restorePoint ? { ...last, restorePoint: last.restorePoint } : null;
 }
 
 /** Outcomes of runs that may have changed the instance. */

@@ -26,9 +26,9 @@ describe('the update that can be rolled back', () => {
     ['is none if it is unknown how the last one ended', [past('crashed'), saved], false],
     ['is none if the last one has no restore point', [past('updated'), saved], false],
     [
-      'is none after an automatic rollback',
-      [past('failed', { restorePoint: point, rolledBack }), saved],
-      false,
+      'is the same after a failed update that was rolled back, which keeps the earlier restore point',
+      [past('failed', { restorePoint: { ...point, version: 'v1.5.0' }, rolledBack }), saved],
+      true,
     ],
   ])('%s', (_, runs, isThere) => {
     expect(findRollbackableRun(runs)?.restorePoint ?? null).toEqual(isThere ? point : null);

@@ -296,7 +296,7 @@ export class RunController {
     const warnings = await fetchBuildServerWarnings(record.run, settings, timing);
     for (const warning of warnings) record.warn(warning);
     const isGood = isSuccessfulOutcome(record.run.outcome);
-    const message = `update finished: ${formatOutcomeLine(record.run)}`;
+    const message = `${record.run.kind} finished: ${formatOutcomeLine(record.run)}`;
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
