@@ -19,11 +19,6 @@ export async function updateProject(
   soFar.lock = lock;
   await removePreviousRehearsal(context, instance);
   const locked = { instance, lock };
-  return runUpdate(
-    {
-      recoverPreviousRun: () => recoverPreviousRun(context, locked, soFar),
-      prepareUpdate: (previous) => beginUpdate(context, locked, soFar, previous),
-    },
-    context.log,
-  );
+  const previous = await recoverPreviousRun(context, locked, soFar);
+  return runUpdate(previous, (left) => beginUpdate(context, locked, soFar, left), context.log);
 }

@@ -11,18 +11,16 @@ export type RecoveryResult<Left, R> =
   /** The recovery has produced the outcome of this run. */
   | { kind: 'ended'; ending: RunOutcome };
 
-export interface UpdatableInstance<Left, View, Step extends { kind: string }> {
-  recoverPreviousRun(): Promise<RecoveryResult<Left, DrivenRun<View, Step>>>;
-  /** Plans the update and starts the journal. Returns an outcome if there is nothing to update. */
-  prepareUpdate(left: Left): Promise<DrivenRun<View, Step> | RunOutcome>;
-}
-
+/**
+ * Continues after the recovery of the previous run.
+ * @param prepareUpdate - plans the update and starts the journal; returns an outcome if there is nothing to update
+ */
 export async function runUpdate<Left, View, Step extends { kind: string }>(
-  site: UpdatableInstance<Left, View, Step>,
+  previous: RecoveryResult<Left, DrivenRun<View, Step>>,
+  prepareUpdate: (left: Left) => Promise<DrivenRun<View, Step> | RunOutcome>,
   log: Log,
 ): Promise<RunOutcome> {
-  const previous = await site.recoverPreviousRun();
   if (previous.kind === 'ended') return previous.ending;
-  const run = previous.kind === 'resume' ? previous.run : await site.prepareUpdate(previous.left);
+  const run = previous.kind === 'resume' ? previous.run : await prepareUpdate(previous.left);
   return 'outcome' in run ? run : updateOrRollBack(run, log);
 }

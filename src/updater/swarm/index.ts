@@ -34,14 +34,8 @@ export async function updateStack(given: InitialRunContext): Promise<number> {
   const facts = { ...unknownOutcomeDetails, product: options.product };
   const soFar: StackRunProgress = { found: null, facts, record: null, run: null };
   return runAndLogOutcome(given, {
-    work: () =>
-      runUpdate(
-        {
-          recoverPreviousRun: () => recoverStackRun(given, soFar),
-          prepareUpdate: (start) => beginStack(start, soFar),
-        },
-        log,
-      ),
+    work: async () =>
+      runUpdate(await recoverStackRun(given, soFar), (start) => beginStack(start, soFar), log),
     facts: () => ({ ...soFar.facts, mayHaveReplaced: soFar.run?.isReplacing ?? false }),
     close: (outcome) => close(engine, soFar, outcome),
     recordCrash: () => (soFar.found?.own.restartPolicy ?? 'no') !== 'no',
