@@ -136,8 +136,8 @@ export async function inspectAndPlan(
     context.log.addMaskRules(() => ({ hosts: listDatabaseHosts(installation.containers) }));
     logInstallation(installation, context.log);
     context.log.enterPhase('plan');
-    const known = { installation, cachedEngine, expected, recalls };
-    const plan = await createPlanBeforePull(context, instance, known);
+    const known = { installation, expected, recalls };
+    const plan = await createPlanBeforePull(context, instance, cachedEngine, known);
     await fits;
     return { plan, plannedModel, hostCheck: checked };
   } catch (error) {

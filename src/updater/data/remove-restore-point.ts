@@ -4,12 +4,11 @@ import {
   findRestorePoints,
   formatRestorePoint,
   isUsedRestorePoint,
+  type RestorePointProject,
   readRestorePointRecord,
   removeRestorePointDirectory,
 } from './restore-point.ts';
 import { stopRetainingImages } from './retain-images.ts';
-
-type Owner = Parameters<typeof findRestorePoints>[1];
 
 /** Removes a restore point, and the tags and containers that protect its images. */
 export async function removeRestorePoint(
@@ -30,7 +29,7 @@ interface DiscardResult {
 export async function removeProjectRestorePoints(
   dataContext: DataContext,
   directory: string,
-  project: Owner,
+  project: RestorePointProject,
   which: { except?: readonly string[]; onlyUsed?: boolean } = {},
 ): Promise<DiscardResult> {
   const places = await findRestorePoints(directory, project);

@@ -63,7 +63,7 @@ export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
     const { containers } = await listProjectContainers(engine, location.name);
     const telling = lastRunningContainerOf(containers);
     if (telling === undefined) throw new Error('the project has no container');
-    const project = parseProjectLabels(telling, { place: location, containers });
+    const project = parseProjectLabels(telling, location, containers);
     await linkProjectPaths(project, paths, log);
     const about = { containers, services: [] };
     const { model } = await readProject(new Compose(engine, project), paths, about, log);

@@ -53,7 +53,7 @@ async function choicesIn(
   const telling =
     told ?? lastRunningContainerOf(findLargestComposeLabelGroup(containers, location.directory));
   if (telling === undefined) return [];
-  const project = parseProjectLabels(telling, { place: location, containers });
+  const project = parseProjectLabels(telling, location, containers);
   await linkProjectPaths(project, paths, log);
   const about = { containers, services: [] };
   const { files, model } = await readProject(new Compose(engine, project), paths, about, log);

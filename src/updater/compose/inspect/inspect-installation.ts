@@ -68,7 +68,7 @@ export async function inspectInstallation(
   const { paths, location, specifiedContainer: told } = instance;
   const app = lastRunningContainerOf(containers.filter((each) => serviceOf(each) === options.app));
   if (app === undefined) throw await createMissingAppError(context, instance, containers);
-  const labelled = parseProjectLabels(told ?? app, { place: location, containers });
+  const labelled = parseProjectLabels(told ?? app, location, containers);
   await linkProjectPaths(labelled, paths, log);
   const project = await withCurrentFiles(labelled, context, containers);
   if (project !== labelled) await linkProjectPaths(project, paths, log);

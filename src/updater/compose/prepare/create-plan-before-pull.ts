@@ -16,16 +16,15 @@ import type { ProjectUpdatePlan } from '../plan/prepared-plan.ts';
 import { planRestorePoint } from '../restore-point/plan-restore-point.ts';
 import { findNewSettings } from './find-new-settings.ts';
 
-interface PlanBasis extends Pick<ProjectUpdatePlan, 'installation' | 'expected' | 'recalls'> {
-  /** View of the engine that has read the installation. */
-  cachedEngine: Engine;
-}
-
-/** Creates, checks and logs the plan before the pull. */
+/**
+ * Creates, checks and logs the plan before the pull.
+ * @param cachedEngine - view of the engine that has read the installation
+ */
 export async function createPlanBeforePull(
   context: RunContext,
   instance: FoundInstance,
-  { installation, cachedEngine, expected, recalls }: PlanBasis,
+  cachedEngine: Engine,
+  { installation, expected, recalls }: Pick<ProjectUpdatePlan, 'installation' | 'expected' | 'recalls'>,
 ): Promise<ProjectUpdatePlan> {
   const { options, log } = context;
   const plan: ProjectUpdatePlan = {

@@ -28,18 +28,12 @@ const broken: readonly (number | null)[] = [10, 12];
 
 export type RsyncPaths = readonly [from: string, to: string];
 
-interface RsyncListeners {
-  more?: (bytes: number) => void;
-  onLine?: (line: string) => void;
-  signal?: AbortSignal;
-}
-
 /** Excluded files are neither copied nor removed. */
 export async function runRsync(
   { isFile, excluded, hasRsyncAttributes = false }: RequestedMount,
   ends: RsyncPaths,
   args: readonly string[],
-  { more, onLine, signal }: RsyncListeners,
+  { more, onLine, signal }: Omit<Listeners, 'onOutput'> & { more?: (bytes: number) => void },
 ): Promise<ProgramResult> {
   const excludes = excluded.map((path) => `--exclude=/${rsyncPatternOf(path)}`);
   const paths = ends.map((path) => (isFile ? path : `${path}/`));

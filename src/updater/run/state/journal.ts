@@ -219,11 +219,7 @@ export const createUnfinishedRunError = (data: JournalData): UpdateError =>
 const formatRunTime = (run: string): string =>
   run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
 
-interface UnreadableJournal {
-  unreadable: string;
-  mistake: string;
-}
-type ReadJournal = JournalData | UnreadableJournal | null;
+type ReadJournal = JournalData | { unreadable: string; mistake: string } | null;
 
 /** @throws UpdateError unexpected-file, journal-pending; or an error of the file system */
 export async function readJournal(state: string): Promise<ReadJournal> {

@@ -71,28 +71,27 @@ export interface ProjectLocation {
   mountedAt: string;
 }
 
-/** Paths of the compose files and env files that compose was started with, from the labels. */
-type LabeledPaths = Pick<ComposeProject, 'files' | 'envFiles'>;
-
-interface LabeledProject {
-  place: ProjectLocation;
-  containers: readonly Container[];
-}
-
 /**
  * Reads the project from a container's labels.
  * @throws UpdateError compose-invalid if the labels list no compose file, or a compose file without an absolute path
  */
-export function parseProjectLabels(telling: Pick<Container, 'labels'>, of: LabeledProject): ComposeProject {
-  const { name, directory } = of.place;
+export function parseProjectLabels(
+  telling: Pick<Container, 'labels'>,
+  { name, directory }: ProjectLocation,
+  containers: readonly Container[],
+): ComposeProject {
   const labelled = parseLabelPaths(telling, directory);
   if (labelled.files.length === 0 || !labelled.files.every((file) => isAbsolute(file)))
     throw notFound(labelled.files);
-  const oldNames = findServicesWithUnderscoreNames(of.containers);
+  const oldNames = findServicesWithUnderscoreNames(containers);
   return { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
 }
 
-export function parseLabelPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabeledPaths {
+/** Returns the paths of the compose files and env files that compose was started with. */
+export function parseLabelPaths(
+  { labels }: Pick<Container, 'labels'>,
+  directory: string,
+): Pick<ComposeProject, 'files' | 'envFiles'> {
   const list = (label: string) => splitLabelPaths(labels[label] ?? '', directory);
   return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
 }
