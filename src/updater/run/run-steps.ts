@@ -41,21 +41,19 @@ export interface DrivenRun<View, Step extends { kind: string }> {
 
 /** Thrown by an operation that may succeed if it is retried. */
 export class RetryableError extends Error {
-  /** Name of the operation whose tries are counted. */
-  readonly operation: string;
   /** Error to throw after the last try. */
   readonly failure: unknown;
   /** Warning to log before a retry; null for none. */
   readonly sentence: string | null;
   readonly tries: number;
 
+  /** @param operation - name by which the tries are counted */
   constructor(
-    what: string,
+    operation: string,
     failure: unknown,
     { sentence = null, tries = 4 }: { sentence?: string | null; tries?: number } = {},
   ) {
-    super(what);
-    this.operation = what;
+    super(operation);
     this.failure = failure;
     this.sentence = sentence;
     this.tries = tries;
@@ -137,9 +135,9 @@ function createRetryHandler(log: Log, signalNow: () => AbortSignal): (error: unk
   const counts = new Map<string, number>();
   return async (error) => {
     if (!(error instanceof RetryableError)) throw error;
-    const { operation: what, failure, sentence, tries } = error;
-    const count = (counts.get(what) ?? 0) + 1;
-    counts.set(what, count);
+    const { message: operation, failure, sentence, tries } = error;
+    const count = (counts.get(operation) ?? 0) + 1;
+    counts.set(operation, count);
     if (count >= tries) throw failure;
     if (sentence !== null) log.warn(sentence);
     const signal = signalNow();
