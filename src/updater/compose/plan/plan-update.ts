@@ -72,9 +72,6 @@ export function findMajorVersionWarnings(prefix: string, from: string | null, to
   ];
 }
 
-export const updatedPinsOf = (installation: InspectedProject): Pin[] =>
-  updatedServicesOf(installation).map(({ pin }) => pin);
-
 /** @param image - the pulled image of the app, if there is one */
 export const runningAppOf = (project: InspectedProject, image: Image | undefined): RunningApp => ({
   oldestVersion: listRunningVersions(project.app.containers)[0] ?? project.runningVersion,

@@ -11,13 +11,13 @@ import { planPinEdits, updatedReferenceOf } from '../../../../core/compose/pins/
 import { UpdateError } from '../../../../core/errors/update-error.ts';
 import type { Image } from '../../../../engine/objects/container.ts';
 import type { ServiceUpdate } from '../../../plan/release-plan.ts';
-import type { InspectedProject } from '../../inspect/installation.ts';
+import { type InspectedProject, updatedServicesOf } from '../../inspect/installation.ts';
 import {
   type ExpectedModelChanges,
   listVariableLocations,
   listVariableSubstitutions,
 } from '../../verify-edit/compare-models.ts';
-import { isPinInUserFile, type PlannedProject, updatedPinsOf } from '../plan-update.ts';
+import { isPinInUserFile, type PlannedProject } from '../plan-update.ts';
 import type { ComposeFileReplacement } from '../release/plan-compose-file-replacements.ts';
 
 /** Whether the file changes depend on the pulled images. */
@@ -55,6 +55,7 @@ export function draftFileChanges(
     }),
   );
   const draft = applyEditsToDraft(begun, edits);
+  const pins = updatedServicesOf(installation).map(({ pin }) => pin);
   const expected: ExpectedModelChanges = {
     images: new Map(
       updates.flatMap((update) => {
@@ -64,7 +65,7 @@ export function draftFileChanges(
     ),
     substitutions: listVariableSubstitutions(draft.files, edits),
     variableLocations: listVariableLocations(draft.files, edits),
-    hasSharedPin: (service) => isPinShared(files, service, updatedPinsOf(installation)),
+    hasSharedPin: (service) => isPinShared(files, service, pins),
   };
   return { draft, expected };
 }
