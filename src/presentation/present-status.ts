@@ -2,6 +2,7 @@ import type { UpdateRequestBody } from '../wire/api-client/update-api-client.ts'
 import { findRollbackableRun } from '../wire/derived/rollbackable-run.ts';
 import type { BlockingJob, FeedProblem, Reason, Rehearsal, Run, Status } from '../wire/status.ts';
 import { formatAutomaticUpdate, formatBlockedReason } from './present-automatic.ts';
+import { presentPreviousFailure } from './present-previous-failure.ts';
 import {
   type ButtonPresentation,
   createButton,
@@ -149,6 +150,7 @@ export function presentAvailableUpdate(
           [preparation || t.backUpFirst],
           preparation === '' ? { link: backup } : {},
         ),
+      presentPreviousFailure(context.history, goal, t),
       createRehearsalBox(status, t),
       { kind: 'notes', releases: releases.filter((one) => one.notes?.trim()) },
       { kind: 'settings', settings: next?.settings ?? [] },

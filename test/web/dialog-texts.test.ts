@@ -266,6 +266,25 @@ it.each<
     'Update to v2.0.0 | Try on a copy | Skip this version | Check again',
   ],
   [
+    'that the offered version has failed before',
+    [
+      status(),
+      {
+        kind: 'history',
+        runs: [
+          endedRun('updated', { id: 'back', kind: 'rollback', to: 'v1.4.2' }),
+          endedRun('failed', {
+            id: 'past',
+            cause: 'app exited with code 1',
+            rolledBack: { version: 'v1.4.2', at: ago(5 * minute) },
+          }),
+        ],
+      },
+    ],
+    ['v1.5.0 is available', 'v1.5.0 failed: app exited with code 1', 'Rolled back to v1.4.2 with the data'],
+    offer,
+  ],
+  [
     'jobs that block the update',
     [blockedBy(...jobs)],
     [
