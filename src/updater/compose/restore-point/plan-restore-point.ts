@@ -1,6 +1,6 @@
-import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { UpdateError } from '../../../core/errors/update-error.ts';
+import { isExistingPath } from '../../../core/files/file-system.ts';
 import type { HostPaths } from '../../../core/mounts/host-paths.ts';
 import type { Container } from '../../../engine/objects/container.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
@@ -168,12 +168,8 @@ function lastTime(points: readonly RestorePointRecordData[]): PreviousSaveTiming
 
 /** Returns the host path of the directory, or of its nearest existing parent. The parent is on the same disk. */
 async function findExistingParent(host: string, paths: HostPaths): Promise<string> {
-  const isThere = (path: string) =>
-    stat(paths.fromHost(path) ?? path).then(
-      () => true,
-      () => false,
-    );
-  for (let path = host; path !== dirname(path); path = dirname(path)) if (await isThere(path)) return path;
+  for (let path = host; path !== dirname(path); path = dirname(path))
+    if (await isExistingPath(paths.fromHost(path) ?? path)) return path;
   return host;
 }
 
