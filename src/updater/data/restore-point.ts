@@ -295,13 +295,6 @@ export const markRestorePointUsed = ({ directory }: RestorePointLocation): Promi
 export const isUsedRestorePoint = ({ directory }: RestorePointLocation): Promise<boolean> =>
   isExistingPath(join(directory, usedName));
 
-export const restorePointLogFieldsOf = ({ at, version, bytes, downtimeSeconds }: RestorePointRecordData) => ({
-  at,
-  version,
-  bytes,
-  downtimeSeconds,
-});
-
 /** Returns the directory name of a restore point in lower case, as used in labels and tags. */
 export const restorePointNameOf = ({ directory }: RestorePointLocation): string =>
   basename(directory).toLowerCase();

@@ -22,7 +22,6 @@ import {
   createRestorePointDirectory,
   type RestorePointRecordData,
   restorePointLocationOf,
-  restorePointLogFieldsOf,
 } from '../../data/restore-point.ts';
 import { retainImages } from '../../data/retain-images.ts';
 import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/format-values.ts';
@@ -267,11 +266,12 @@ async function stopAndCopy(work: SaveContext, watch: ContainerStartWatch): Promi
   await Promise.all([startDataServices(work), syncCopies(work)]);
   const took = performance.now() - stoppedAt;
   await record.update({ at, downtimeSeconds: Math.round(took / 100) / 10 });
+  const { version, bytes, downtimeSeconds } = record.point;
   await writeRestorePointState(journal, { state: 'saved' });
   const what = joinWithAnd(point.mounts.map(({ where }) => where)) || 'no data';
   log.info(
     `saved ${what} as of ${at} (${formatSize(point.bytes)}); ${options.product.name} has been unavailable for ${formatSeconds(took, 1)}; the restore point is in ${work.place.directory}`,
-    { restorePoint: restorePointLogFieldsOf(record.point) },
+    { restorePoint: { at, version, bytes, downtimeSeconds } },
   );
   return true;
 }

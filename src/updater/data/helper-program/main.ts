@@ -38,10 +38,10 @@ import {
   syncFileSystems,
 } from './rsync.ts';
 
-const verbs = { look, probe, warm, cold, hash, restore, ports, tables, reach } satisfies Record<
-  HelperOperation,
-  unknown
->;
+const verbs = {
+  ...{ look, probe, warm, cold, hash, restore, ports, tables },
+  reach: ({ targets = [] }: HelperRequest) => findReachableTargets(targets),
+} satisfies Record<HelperOperation, unknown>;
 
 const mostNames = 5;
 /** Maximum number of remembered hard-linked files, to limit memory use. */
@@ -320,10 +320,6 @@ function ports(): number[] {
     return state === '0A' ? [Number.parseInt(local.split(':').at(-1) ?? '', 16)] : [];
   });
   return [...new Set(open)].sort((a, b) => a - b);
-}
-
-function reach({ targets = [] }: HelperRequest): Promise<string[]> {
-  return findReachableTargets(targets);
 }
 
 function tables({ mounts, pids = [] }: HelperRequest): MountTables {

@@ -15,8 +15,6 @@ export interface ArchivedImage {
 /** Maximum size in bytes of an index or a manifest. */
 const maxManifestBytes = 4 * 1024 * 1024;
 
-export const streamBlob = (archive: ReleaseArchive, digest: string): AsyncIterable<Buffer> =>
-  archive.stream(blobEntryNameOf(digest));
 export const blobSizeOf = ({ entries }: ReleaseArchive, digest: string): number =>
   entries.get(blobEntryNameOf(digest))?.size ?? 0;
 

@@ -18,13 +18,7 @@ import { type ExpectedDigests, requireOpenReleaseArchive } from '../../../run/re
 import type { EngineContext } from '../../../run/run-context.ts';
 import type { PullLog } from '../pull-images.ts';
 import { findVerifiedDigests } from '../require-verified.ts';
-import {
-  type ArchivedImage,
-  blobSizeOf,
-  findArchivedImage,
-  requireIntactArchive,
-  streamBlob,
-} from './archived-image.ts';
+import { type ArchivedImage, blobSizeOf, findArchivedImage, requireIntactArchive } from './archived-image.ts';
 
 const progressEveryMs = 1_000;
 
@@ -168,7 +162,7 @@ async function* streamImageLayout(
   for (const part of parts) {
     const size = blobSizeOf(archive, part);
     yield createTarHeader(blobEntryNameOf(part), size);
-    for await (const piece of streamBlob(archive, part)) {
+    for await (const piece of archive.stream(blobEntryNameOf(part))) {
       yield piece;
       sent += piece.length;
       onSent(sent);
